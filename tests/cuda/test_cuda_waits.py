@@ -9,7 +9,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from pennympi.compile import context as ctx_words
 from pennympi.cuda import multicast, packets, pointers, primitives, remote
-from pennympi.errors import CollectiveMismatchError, CountError, PeerGaveUp, Record, recorded_failure
+from pennympi.errors import CollectiveMismatchError, CountError, Record, recorded_failure
 from pennympi.job.liveness import FOREVER_NS
 from pennympi.kernels.block import DIFFERS, EPOCH_BITS, POISON, SENDS, TAKES
 
@@ -154,15 +154,6 @@ def test_a_line_of_this_pe_is_waited_for_longer(pe, deadlines):
     assert deadlines * TIMEOUT_NS < one.clock < deadlines * TIMEOUT_NS + 10
 
 
-def test_the_watch_hears_of_a_wait_for_a_pe_that_is_not_known():
-    one = Thread()
-    one.scope["TAGGED"] = False
-    for said, source, told in ((0, -1, 1), (2 + 2, -1, 2 + 2), (1, 2, 2 + 2)):
-        one.store(ALIVE, said)
-        one.report_wait(HERE, source)
-        assert one.load(ALIVE) == told
-
-
 def test_what_is_sent_after_a_failure():
     """Signals and packets are poison, and puts go back to where they came from."""
     for gave_up in (0, POISON):
@@ -285,12 +276,6 @@ def test_the_switch_shows_the_least_round():
     one.store(WORD, one.turned(tagged(9, 2)))
     one.poll_least(HERE, WORD, one.turned(WANTED), 3)
     assert one.record() == [1, 0, 7, WANTED, tagged(9, 2)]
-
-
-def test_a_wait_for_no_round_names_none():
-    """A message of the first two rounds waits for none before it, and may yet find that the other PE has given up."""
-    failure = recorded_failure(Record(1, 2, "a kernel", -1, POISON | 9, True), 1.0, lambda pe, number: "")
-    assert isinstance(failure, PeerGaveUp) and str(failure).startswith("PE 1 stopped in a kernel: PE 2 had given up")
 
 
 @pytest.mark.parametrize(

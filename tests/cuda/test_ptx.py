@@ -1,7 +1,6 @@
 """Every kernel text compiled to PTX without a GPU: the instructions that its speed and its order rest on are there."""
 
 import re
-from pathlib import Path
 
 import pytest
 from collective_cases import CASES
@@ -19,15 +18,12 @@ from pennympi.compile.bind import annotated_kinds
 from pennympi.compile.options import KernelOptions
 from pennympi.cuda import compile as backend
 from pennympi.cuda import condition
-from pennympi.cuda.sweep.norm import add_squares_of_warp
 from pennympi.kernels.algorithm import SWITCH_ADDS, Topology
 from pennympi.kernels.allreduce import PLANNED
 from pennympi.kernels.allreduce import TABLE as ALGORITHMS
-from pennympi.kernels.block import Elements, Words, lanes, load
 from pennympi.kernels.exchange import TABLE as FORMS
 from pennympi.kernels.halo.exchange import exchange_halos
 from pennympi.kernels.rma import by_staging, on_stream
-from pennympi.kernels.sweep.norm import adder, group_points, half_sum, no_squares
 
 HOPPER, AMPERE = (9, 0), (8, 0)
 N_PES = 4
@@ -254,46 +250,6 @@ def test_poisson(ptx, kernel, name, sums, accesses):
     if accesses:
         kinds = re.findall(r"\b(?:ld|st)\.global(\.v2)?\.f", code)
         assert (kinds.count(""), kinds.count(".v2")) == accesses
-
-
-def test_the_kernel_of_the_example(ptx):
-    """What examples/own_kernel.py defines before it makes a team."""
-    path = Path(__file__).resolve().parents[2] / "examples" / "own_kernel.py"
-    names = {"__name__": "own_kernel"}
-    exec(compile(path.read_text().split("\nwith pennympi")[0], path, "exec"), names)
-    code = ptx(names["add_left"], "add_left", elements=DTYPES["float32"])
-    assert ACQUIRE in code and RELEASE in code and len(re.findall(r"\badd\.(?:rn\.)?f32", code)) >= 1
-
-
-def squares_of_warps(item_bytes):
-    """A kernel of a group a thread."""
-    n = group_points(item_bytes)
-    value, add = half_sum(n // 2), adder(1)
-
-    def half(x, first):
-        if n == 4:
-            return load(x, first), load(x, first + 1)
-        return load(x, first), load(x, first + 1), load(x, first + 2), load(x, first + 3)
-
-    def kernel(ctx, x: Elements, words: Words, groups):
-        squares = no_squares()
-        for k in lanes(0, groups):
-            squares = add(squares, (value(half(x, n * k)) + value(half(x, n * k + n // 2)),))
-        add_squares_of_warp(words, squares)
-
-    return kernel
-
-
-@pytest.mark.parametrize(("dtype", "fused"), [("float32", 6), ("float64", 2)])
-def test_instructions_of_the_norm_of_a_sweep(ptx, dtype, fused):
-    """A group is squared by fused instructions of its dtype; few of float64 add its value to the bins; no barrier."""
-    code = ptx(squares_of_warps(DTYPES[dtype].numpy.itemsize), "squares", elements=DTYPES[dtype], fused=False)
-    loop = code[: code.index("redux.sync")]
-    squares = re.findall(rf"\bfma\.rn\.{dtype.replace('loat', '')}", loop)
-    copies, odd = divmod(len(squares), fused)  # of the loop's body
-    assert odd == 0 and len(re.findall(r"\b(?:add|sub)\.rn\.f64", loop)) <= 10 * copies
-    assert "bar.sync" not in code
-    assert code.count("redux.sync") == 7 and code.count("red.global.add.u64") == 2
 
 
 @pytest.mark.parametrize("cc", [HOPPER, AMPERE])

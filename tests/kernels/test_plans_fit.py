@@ -1,21 +1,18 @@
-"""Every plan fits the inbox, at any number of PEs: by counting slots, and by running kernels to see where they write."""
+"""Every plan fits the inbox, at any number of PEs.  That kernels stay in their slots is seen in the simulator."""
 
 import json
 from collections import defaultdict
-from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
 
 import pytest
 from collective_cases import TABLES
-from noted_writes import Workspace
 
 from pennympi import Unsupported
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.kernels.algorithm import ELEMENTS, MAX_THREADS, PACKET_BYTES, PACKETS, Limits, Topology
 from pennympi.kernels.allreduce import PLANNED, TABLE
-from pennympi.kernels.folding import pof2
 from pennympi.kernels.plans import cut, packed_bytes
 from pennympi.selection.choose import Selection
 from pennympi.selection.machine import NVLINK
@@ -63,34 +60,6 @@ def test_a_piece_fits_its_slot(table, name):
                 assert 0 < travels <= room // 16 * 16 and plan.piece_elems * item_bytes % 16 == 0, case
                 assert 0 < plan.blocks <= limits.max_blocks and plan.threads <= MAX_THREADS, case
     assert fitting
-
-
-def elements_of_a_round(table, name, topology, plan):
-    """Of one block."""
-    n = topology.n_pes
-    pieces = {"halving_doubling": pof2(n), "hierarchical_packets": topology.largest_node, "tree": 2, "nvls": n}
-    pieces |= dict.fromkeys(("ring", "multi_ring", "hierarchical"), n) if table == "allreduce" else {}
-    pieces |= dict.fromkeys(("two_shot", "two_shot_packets", "two_shot_direct", "two_shot_copied"), n)
-    return plan.piece_elems * (pieces | {"spread": n - 1, "gathered": n - 1}).get(name, 1)
-
-
-@pytest.mark.parametrize(("table", "name"), ALGORITHMS)
-def test_a_kernel_stays_in_its_slots(table, name):
-    """Two rounds of a block and one of another, at few PEs and at as many as the algorithm takes."""
-    algorithm, limits = ALGORITHMS[table, name], Limits(132, 256 << 10)
-    able = [topology for n in N_PES for topology in places(n) if runs(algorithm, topology, limits)]
-    moves = table in ("all_gather", "all_to_all", "broadcast", "all_gatherv", "all_to_allv")
-    for topology, sizes in ((able[0], (8, 8)), (able[-1], (2, 4))):
-        item_bytes, acc_bytes = (1, 1) if moves else sizes
-        plan = replace(algorithm.plan(1 << 40, item_bytes, acc_bytes, topology, limits), blocks=2)
-        workspace = Workspace(
-            algorithm, topology, limits, plan, 3 * elements_of_a_round(table, name, topology, plan), item_bytes, acc_bytes
-        )
-        last = topology.n_pes - 1
-        for me, block in ((0, 0), (1, 0), (last, 0), (last, 1)):
-            workspace.run(me, block)
-        assert workspace.inbox
-        workspace.must_be_apart()
 
 
 def test_a_slot_too_small_is_refused():

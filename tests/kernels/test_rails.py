@@ -1,10 +1,12 @@
-"""What each rail carries between nodes, by the puts of kernels that run in plain Python."""
+"""What each rail carries between nodes, by the puts of kernels in the simulator."""
 
 import math
 from collections import Counter
+from random import Random
 
 import pytest
-from noted_writes import Workspace
+from machine.network import POINTER
+from machine.team import Team
 
 from pennympi.kernels.algorithm import Limits, Topology
 from pennympi.kernels.allreduce import TABLE
@@ -22,13 +24,15 @@ PLACES = {
 
 def bytes_by_rail(name, topology, count):
     """({(node, rail): bytes that leave it}, the same of those that enter it) in an AllReduce of float32."""
-    algorithm, sent = TABLE[name], Counter()
+    algorithm, team = TABLE[name], Team(POINTER, Random(1), topology, plain=False)
+    team.limits = LIMITS
     plan = algorithm.plan(count, 4, 4, topology, LIMITS)
-    for me in range(topology.n_pes):
-        workspace = Workspace(algorithm, topology, LIMITS, plan, count, 4, 4)
-        for block in range(plan.blocks):
-            workspace.run(me, block)
-        sent += workspace.sent
+    src, out = (team.machine.memory.allocate(4 * count) for _ in range(2))
+    for pe in team.machine.pes:
+        pe.issue([team.launch(name, algorithm, plan, "float32", pe.me, name, src=src, out=out, n_elems=count)])
+    with team.noted(name):
+        team.machine.run()
+    sent = team.machine.network.sent
     out, into = Counter(), Counter()
     for (pe, peer), nbytes in sent.items():
         if topology.node_of[pe] != topology.node_of[peer]:

@@ -25,13 +25,14 @@ class Memory:
         self._starts, self._ends, self._plain = [0], [0], [False]
         self._size = nbytes
 
-    def allocate(self, nbytes: int, plain: bool = False) -> int:
-        """Address of an object on every PE.  plain: outside the symmetric heap."""
+    def allocate(self, nbytes: int, plain: bool = False, parts: int = 1) -> int:
+        """Address of an object on every PE.  plain: outside the symmetric heap;  parts: equal objects in a row"""
         start = -(-(self._ends[-1] + GAP_BYTES) // GAP_BYTES) * GAP_BYTES
         assert start + nbytes <= self._size, "the machine's memory is too small for this program"
-        self._starts.append(start)
-        self._ends.append(start + nbytes)
-        self._plain.append(plain)
+        for k in range(parts):
+            self._starts.append(start + k * nbytes // parts)
+            self._ends.append(start + (k + 1) * nbytes // parts)
+            self._plain.append(plain)
         return start
 
     def as_dtype(self, pe: int, dtype: np.dtype) -> np.ndarray:

@@ -11,7 +11,7 @@ from .faults import Fault
 from .memory import EPOCHS
 from .network import COPIED, POINTER
 from .program import PLAIN, PROGRAMS, SYMMETRIC, TABLES, Case, runs_on
-from .team import Team
+from .team import Team, place_for
 
 WORDS, ALL = "words", "all"  # the other call differs in its description only, as with another op; in all that it may
 ROOTED = ("broadcast", "reduce")
@@ -51,7 +51,7 @@ def run_mismatch(table: str, name: str, network: str, differs: str, seed: str) -
 
 def differing(network: str, rng: Random, runs: Callable[[Topology], bool], plain: bool) -> Team:
     """A team whose PEs may make different calls, and give up where no PE can go on."""
-    team = Team(network, rng, runs, plain)
+    team = Team(network, rng, place_for(rng, network, runs), plain)
     team.machine.may_differ, team.machine.patience.ends, team.machine.patience.first = True, True, -1
     return team
 

@@ -12,7 +12,7 @@ COPIED     messages of MPI between hosts: they arrive later, in order for each p
 PEs of one node reach each other by pointer in all of them.
 """
 
-from collections import deque
+from collections import Counter, deque
 from typing import Any
 
 import numpy as np
@@ -96,7 +96,7 @@ class Channel:
 
 
 class Network:
-    """All links of a team.  node_of: of each PE, its node."""
+    """All links of a team.  node_of: of each PE, its node;  sent: of each (PE, peer), the bytes of its puts"""
 
     def __init__(self, kind: str, node_of: tuple[int, ...], memory: Memory, scheduler: Scheduler):
         self.kind, self.node_of, self.memory, self.scheduler = kind, node_of, memory, scheduler
@@ -104,6 +104,7 @@ class Network:
         self._channels = {(a, b): Channel(a) for a in range(n) for b in range(n)}
         self.under_way = [0] * n
         self.gave_up = [False] * n
+        self.sent: Counter[tuple[int, int]] = Counter()
 
     def by_pointer(self, me: int, pe: int) -> bool:
         """Whether PE ``me`` stores into PE ``pe``'s memory."""
@@ -149,6 +150,7 @@ class Network:
         if not nbytes or (self.gave_up[warp.pe] and pe != warp.pe):
             return
         self._check(dst, src, nbytes)
+        self.sent[warp.pe, pe] += nbytes
         if not self.by_pointer(warp.pe, pe):
             self._send(warp, pe, dst, self._source(warp, src, nbytes), 0, 0)
             return

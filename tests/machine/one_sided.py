@@ -27,7 +27,7 @@ class Exchanges:
         self.buffer_bytes = machine.rng.choice((32, 64, 256))
         slots = team.n * self.max_blocks
         nbytes = slots * 2 * self.buffer_bytes
-        self.workspaces = [allocated(machine, nbytes, nbytes, SPARE * slots, slots) for _ in range(2)]
+        self.workspaces = [allocated(machine, nbytes, nbytes, SPARE * slots, slots, 2 * slots) for _ in range(2)]
 
     def call(self, form: Form, rng: Random, number: int) -> list[list[Launch]]:
         """One exchange of every PE that has a partner (of every PE, where the form wants all)."""

@@ -54,10 +54,11 @@ def write(b: Any, dst: int, group: int, nbytes: int, data: np.ndarray) -> None:
         b.memory.bytes[b.pe][dst + low : dst + low + n] = data[:n]
 
 
-def send(b: Any, slot: int, group: int, data: np.ndarray, epoch: int, pe: int) -> None:
+def send(b: Any, slot: int, group: int, data: np.ndarray, nbytes: int, epoch: int, pe: int) -> None:
     """The lines of a group to a slot of PE ``pe``."""
     to = slot + group * GROUP_BYTES
     b.memory.holds(to, GROUP_BYTES)
+    b.network.sent[b.pe, pe] += max(0, min(GROUP_DATA_BYTES, nbytes - group * GROUP_DATA_BYTES))
     lines = [(k, np.empty(PACKET_BYTES, np.uint8)) for k in range(PACKETS_TOGETHER)]
     for k, line in lines:
         line[:PACKET_DATA_BYTES] = data[k * PACKET_DATA_BYTES : (k + 1) * PACKET_DATA_BYTES]
@@ -121,14 +122,14 @@ def send_rows(b, slots, slot_bytes, src, src_stride, group, nbytes, epoch, me, n
     """A group of each row of src to its PE."""
     for k in range(1, n_pes):
         pe = (me + k) % n_pes
-        send(b, slots + me * slot_bytes, group, read(b, src + pe * src_stride, group, nbytes), epoch, pe)
+        send(b, slots + me * slot_bytes, group, read(b, src + pe * src_stride, group, nbytes), nbytes, epoch, pe)
 
 
 @by_groups
 def send_packets(b, slot, src, nbytes, epoch, pe):
     for group in groups(b, nbytes):
         b.pause()
-        send(b, slot, group, read(b, src, group, nbytes), epoch, pe)
+        send(b, slot, group, read(b, src, group, nbytes), nbytes, epoch, pe)
 
 
 @by_groups
@@ -166,7 +167,7 @@ def reduce_forward_packets(b, out, slots, reduced, slot_bytes, src, count, epoch
         found = take_all(b, slots, slot_bytes, group, epoch, me, n_pes)
         data = total(b, [own, *found.values()])
         for k in range(1, n_pes):
-            send(b, reduced + me * slot_bytes, group, data, epoch, (me + k) % n_pes)
+            send(b, reduced + me * slot_bytes, group, data, nbytes, epoch, (me + k) % n_pes)
         b.pause()
         if residual:
             data = total(b, [data, read(b, residual, group, nbytes)])

@@ -24,7 +24,7 @@ from .halos import HALOS
 from .network import COPIED, NETWORKS, POINTER
 from .one_sided import Exchanges, OneSided
 from .sweeps import SWEEPS
-from .team import Team, topology_of
+from .team import Team, place_for, topology_of
 
 TABLES: dict[str, Mapping[str, Any]] = {
     "allreduce": allreduce.TABLE,
@@ -115,12 +115,8 @@ def run(
     """
     rng = Random(seed)
     tried = [(table, TABLES[table][name]) for table, name in case.algorithms]
-    team = Team(
-        case.network,
-        rng,
-        lambda topology: any(runs_on(algorithm, topology) for _, algorithm in tried),
-        case.arrays == PLAIN,
-    )
+    topology = place_for(rng, case.network, lambda place: any(runs_on(algorithm, place) for _, algorithm in tried))
+    team = Team(case.network, rng, topology, case.arrays == PLAIN)
     found = [(table, algorithm) for table, algorithm in tried if runs_on(algorithm, team.topology)]
     if gives_up:
         team.machine.patience.draw(rng)

@@ -22,12 +22,14 @@ FIRST_EPOCHS = (0, 7)
 MAX_BLOCKS = 4
 
 
-def place_for(rng: Random, network: str) -> Topology:
-    """2 to 5 PEs, sometimes more, on one node or several."""
-    n_pes = rng.choice((2, 2, 3, 3, 4, 4, 5, 6, 8))
-    shape = rng.choice(("one", "all", "pairs"))
-    node_of = {"one": [0] * n_pes, "all": list(range(n_pes)), "pairs": [pe // 2 for pe in range(n_pes)]}[shape]
-    return topology_of(node_of, network)
+def place_for(rng: Random, network: str, runs: Callable[[Topology], Any] = lambda topology: True) -> Topology:
+    """2 to 5 PEs, sometimes more, on one node or several, where ``runs`` says that the program can run."""
+    while True:
+        n_pes = rng.choice((2, 2, 3, 3, 4, 4, 5, 6, 8))
+        size = rng.choice((n_pes, 1, 2))
+        topology = topology_of([pe // size for pe in range(n_pes)], network)
+        if runs(topology):
+            return topology
 
 
 def topology_of(node_of: Sequence[int], network: str) -> Topology:
@@ -37,12 +39,9 @@ def topology_of(node_of: Sequence[int], network: str) -> Topology:
 
 
 class Team:
-    """PEs at a place where ``runs`` says that the program can run; some arrays are outside the heap where ``plain``."""
+    """PEs over a network; some arrays are outside the heap where ``plain``."""
 
-    def __init__(self, network: str, rng: Random, runs: Callable[[Topology], Any], plain: bool):
-        topology = place_for(rng, network)
-        while not runs(topology):  # some algorithms need several nodes
-            topology = place_for(rng, network)
+    def __init__(self, network: str, rng: Random, topology: Topology, plain: bool):
         self.rng, self.n, self.topology, self.machine = rng, topology.n_pes, topology, Machine(network, topology, rng)
         self.limits = Limits(rng.choice((1, 2, MAX_BLOCKS)), 8192 if self.n <= 5 else 16384)
         self.arrays = Arrays(self.machine, plain)
@@ -68,9 +67,8 @@ class Team:
         if id(algorithm) not in self._workspaces:
             blocks = self.limits.max_blocks
             nbytes = blocks * 2 * self.limits.buffer_bytes
-            at = allocated(
-                self.machine, nbytes, nbytes, blocks * algorithm.signal_words(self.topology, self.limits), blocks
-            )
+            n_signals = blocks * algorithm.signal_words(self.topology, self.limits)
+            at = allocated(self.machine, nbytes, nbytes, n_signals, blocks, 2 * blocks)
             if algorithm.peer_table:
                 peer_table = [algorithm.peer_table(self.topology, pe) for pe in range(self.n)]
                 at["peer_table"] = words(self.machine, max(1, len(peer_table[0])), 0)
@@ -104,10 +102,13 @@ class Team:
         return prepared(what, algorithm.kernel, plan.blocks, dtype, known)
 
 
-def allocated(machine: Machine, inbox_bytes: int, outbox_bytes: int, n_signals: int, n_epochs: int) -> dict[str, int]:
-    """The memory of a workspace on every PE, whose words begin with one of ``FIRST_EPOCHS``."""
+def allocated(
+    machine: Machine, inbox_bytes: int, outbox_bytes: int, n_signals: int, n_epochs: int, buffers: int = 1
+) -> dict[str, int]:
+    """The memory of a workspace on every PE, whose words begin with one of ``FIRST_EPOCHS``.  buffers: of a box"""
     first, allocate = machine.rng.choice(FIRST_EPOCHS), machine.memory.allocate
-    at = {"inbox": allocate(inbox_bytes), "outbox": allocate(outbox_bytes), "peer_table": 0}
+    at = {name: allocate(n, parts=buffers) for name, n in (("inbox", inbox_bytes), ("outbox", outbox_bytes))}
+    at["peer_table"] = 0
     return at | {"signals": words(machine, n_signals, first), "epochs": words(machine, n_epochs, first)}
 
 
