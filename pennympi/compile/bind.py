@@ -11,7 +11,7 @@ import inspect
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from types import CellType, FunctionType, ModuleType
@@ -198,14 +198,6 @@ def call_source(kernel: Callable[..., Any], constants: Mapping[str, Any]) -> tup
             free[record.__name__] = record
         parts.append(f"{record.__name__}({inside})" if record else inside)
     return ", ".join(parts), free
-
-
-def grouped(kernel: Callable[..., Any], numbers: Sequence[Any]) -> list[Any]:
-    """The numbers of a launch as the kernel's arguments, its records among them."""
-    left, made = iter(numbers), []
-    for record in records(kernel).values():
-        made.append(record(*(next(left) for _ in record._fields)) if record else next(left))
-    return made
 
 
 @timed("kernels: hashed")

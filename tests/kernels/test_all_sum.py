@@ -13,7 +13,6 @@ from pennympi.kernels.block import block, blocks, is_leader, lanes, load, store
 from pennympi.kernels.in_kernel import (
     LIMIT,
     WORDS,
-    WORDS_BYTES,
     GridBarrier,
     SumWords,
     add_to_bins,
@@ -152,8 +151,3 @@ def test_several_values_at_one_barrier(team):
     every = np.concatenate([np.arange(10.0) + pe for pe in range(N_PES)])
     found = team.gather(to_numpy(out).tolist())
     assert found == [[every.sum(), np.square(every).sum()]] * N_PES
-
-
-def test_the_sizes_fit():
-    assert WORDS_BYTES == 8 * WORDS and len(SumWords._fields) <= WORDS
-    assert grid_barrier_words(1, 1) < grid_barrier_words(2, 1) < grid_barrier_words(2, 2)

@@ -89,17 +89,6 @@ def test_what_is_free_on_all():
     assert common_ranges([((5, 5),)]) == ((5, 5),)
 
 
-def test_a_row_is_not_kept_from_what_only_a_column_holds():
-    """A 2 x 2 grid: the teams of one PE's row and column fill it, and the PE across has all of its memory."""
-    memory = [FreeList(1024) for _ in range(4)]
-    row, column = SimulatedTeam([0, 1], memory), SimulatedTeam([0, 2], memory)
-    assert (row.allocate(512), column.allocate(512)) == (0, 512)
-    assert SimulatedTeam([3], memory).allocate(1024) == 0
-    assert SimulatedTeam([1, 2], memory).allocate(1) is None  # each has half free, and not the same half
-    row.release(0)
-    assert SimulatedTeam([1, 2], memory).allocate(512) == 0
-
-
 def test_what_is_not_free_cannot_be_taken():
     memory = FreeList(8 * ALIGN_BYTES)
     memory.take_at(256, 1)

@@ -15,10 +15,8 @@ from pennympi.bench.run import Options, Run
 from pennympi.bench.this_library import Ours
 from pennympi.bench.timing import Effort
 from pennympi.command import bench, tune
-from pennympi.command.arguments import sizes_of
 from pennympi.command.exit_status import FAILED, WRONG_USE, Ended
 from pennympi.selection.table import read as read_table
-from pennympi.units import bytes_of, size_text
 
 QUICK = Effort(calls=1, warmup=0, budget_ms=0.1)
 
@@ -68,20 +66,6 @@ def test_a_wrong_element_is_found(team):
     run = Run(team, CASES["allreduce"], DTYPES["int32"], "max", Options(effort=QUICK, graph=False), seed=1)
     for kind, wrong in ((Ours, 0), (Broken, 1)):
         assert run.measure([kind(team, plain(team, 4096))], 4096, False)["pennympi"].wrong == wrong
-
-
-def test_sizes():
-    assert [bytes_of(text) for text in ("8", "64K", "1G", "3m")] == [8, 1 << 16, 1 << 30, 3 << 20]
-    assert size_text(1536) == "1.5 KiB"
-    given = arguments(bench, "allreduce", "-b", "5", "-e", "20")
-    assert sizes_of(given, 1 << 20, 5) == [5, 10, 15, 20]
-    assert bench.swept(arguments(bench, "allreduce", "-e", "1G")) == [1 << k for k in range(10, 31, 2)]
-
-
-def test_long_calls_get_fewer_repeats():
-    assert Effort(budget_ms=100).series(2) == (20, 100)
-    assert Effort(budget_ms=100).series(4500) == (4, 5)
-    assert Effort(budget_ms=100, exact=True).series(4500) == (20, 5)
 
 
 def of(**us):

@@ -87,15 +87,6 @@ def test_what_is_no_file(tmp_path):
     assert "line 2: byte 0xe9 is not UTF-8" in str(pytest.raises(FileError, read_text, tmp_path / "latin").value)
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_no_permission(tmp_path):
-    path = tmp_path / "secret"
-    path.write_text(TABLE)
-    path.chmod(0)
-    with pytest.raises(FileError, match="cannot be read: permission denied"):
-        read_text(path)
-
-
 def test_the_named_table_is_an_error_and_the_usual_one_a_warning(tmp_path, monkeypatch):
     topology = Topology((0, 0))
     monkeypatch.setenv("PENNYMPI_DATA_DIR", str(tmp_path))

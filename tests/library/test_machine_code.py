@@ -1,7 +1,6 @@
 """A CPU's machine code as bytes, and what a kernel's digest covers."""
 
 import json
-import math
 import sys
 
 import numba
@@ -10,7 +9,7 @@ import pytest
 
 from pennympi.compile.bind import kernel_hash
 from pennympi.host import compile as machine_code
-from pennympi.host.compile import NotPortable, as_function, load, packed
+from pennympi.host.compile import NotPortable, load, packed
 from pennympi.kernels import block
 from pennympi.kernels.block import lanes, store
 
@@ -22,37 +21,6 @@ def packed_function(function):
     compiled.compile(SIGNATURE)
     result = compiled.overloads[SIGNATURE.args]
     return packed(result.library, result.fndesc.llvm_cpython_wrapper_name)
-
-
-def test_there_and_back():
-    def function(n, x):
-        return math.exp(x) * n
-
-    data = packed_function(function)
-    twice = [as_function(load(data), "function") for _ in range(2)]  # the same symbols, side by side
-    for again in twice:
-        assert again(3, 2.0) == math.exp(2) * 3
-        with pytest.raises(TypeError):
-            again(3)
-        with pytest.raises(OverflowError):
-            again(1 << 70, 1.0)
-
-
-def test_what_raises_and_allocates():
-    def function(n, x):
-        if n > 3:
-            raise ValueError("too large")
-        return np.full(n, x).sum()
-
-    again = as_function(load(packed_function(function)), "function")
-    assert again(3, 2.0) == 6
-    with pytest.raises(ValueError, match="too large"):
-        again(4, 2.0)
-
-
-def test_a_loop_has_an_address():
-    compiled = numba.cfunc(SIGNATURE)(lambda n, x: n * x)
-    assert load(packed(compiled._library, compiled.native_name)).address > 0
 
 
 def test_objects_of_this_process_are_not_packed():

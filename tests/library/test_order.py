@@ -177,14 +177,6 @@ def test_a_graph_waits_from_outside_and_is_waited_for(streams):
     assert call(order, streams, 3, two) >= {"the graph", 0, 1, 2}
 
 
-def test_two_captures_at_a_time_are_two_graphs(streams):
-    order, one, two = Order(streams), streams.new(), streams.new()
-    streams.captures = {one.handle: 5, two.handle: 6}
-    for stream in (one, two, one, two):
-        call(order, streams, 0, stream)
-    assert [what for what, *_ in streams.said] == ["wait external", "end", "wait external", "end", "end", "end"]
-
-
 def test_a_body_of_a_loop_holds_no_event(streams):
     """Its calls wait for one another; the loop, captured or not, is one call."""
     order, one, two, inner, branch = Order(streams), *(streams.new() for _ in range(4))
@@ -204,15 +196,6 @@ def test_a_body_of_a_loop_holds_no_event(streams):
     streams.captures = {two.handle: 78}
     call(order, streams, "a captured loop", two)
     assert [what for what, *_ in streams.said[-2:]] == ["wait external", "end"]
-
-
-def test_a_handle_that_comes_again_in_a_capture(streams):
-    order, s = Order(streams), streams.new(owns=False)
-    streams.captures = {s.handle: 5}
-    call(order, streams, 0, s)
-    streams.destroy(s)
-    call(order, streams, 1, streams.new(owns=False))
-    assert streams.said == [("wait external", 1), ("end", 1), ("wait for end", 1, 1), ("end", 1)]
 
 
 def test_a_capture_on_the_stream_of_the_calls_before_it(streams):

@@ -113,11 +113,6 @@ def test_rings_over_nodes(n_nodes, each, rails, turned):
     assert out == into == every and changed == turned
 
 
-def test_rings_of_the_worklog():
-    """Two nodes of four: rings in pairs, one the other way round; nodes alternate between up and down."""
-    assert rings(nodes_of(2, 4))[:2] == ((1, 2, 3, 0, 4, 7, 6, 5), (5, 6, 7, 4, 0, 3, 2, 1))
-
-
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 15, 16])
 def test_rings_of_one_node(n):
     """No link is used twice in a direction; of an even number of PEs those of one matching are idle."""
