@@ -245,11 +245,7 @@ class Team(Collectives):
 
     # Grids -----------------------------------------------------------------------------
     def grid(
-        self,
-        shape: Shape,
-        dims: Shape | None = None,
-        periodic: bool | Sequence[bool] = False,
-        halo: Shape = 1,
+        self, shape: Shape, dims: Shape | None = None, periodic: bool | Sequence[bool] = False, halo: Shape = 1
     ) -> Grid:
         """A Cartesian grid of one to three dimensions, cut into a part for each PE.  Collective.
 
@@ -268,12 +264,7 @@ class Team(Collectives):
 
     # Loops -----------------------------------------------------------------------------
     def plan_loop(
-        self,
-        body: Body | Sequence[Body],
-        value: Array,
-        below: float,
-        most: int = 10_000,
-        done: Array | None = None,
+        self, body: Body | Sequence[Body], value: Array, below: float, most: int = 10_000, done: Array | None = None
     ) -> Loop:
         """A loop that runs on the device until value[0] <= below, or value[0] is NaN, or ``most`` runs.  Collective.
 

@@ -1,24 +1,23 @@
-"""AllReduce on the host side: the check of a call, and what a plan may do beyond an eager call."""
+"""AllReduce: the check of a call, and what a plan may do beyond an eager call."""
 
 from typing import Any
-
-from mpi4py.MPI import IN_PLACE
 
 from ..arrays.array_view import ArrayView, check_alike, check_apart
 from ..arrays.operators import reduction
 from ..backend import Run
 from ..compile.options import KernelOptions
-from ..kernels.algorithm import Algorithm, Topology
+from ..kernels.algorithm import Algorithm
 from ..kernels.allreduce import TABLE
 from ..kernels.plans import cut
-from ..kernels.records import Reduction, Work
+from ..kernels.records import Work
 from ..kernels.residual import add_residual
 from ..selection.choose import Selection
-from .base import BLOCK_BYTES, Collective, CollectiveContext, Request
+from .base import BLOCK_BYTES, Collective, CollectiveContext
+from .kinds import Addresses, Kind, Reduced
 
 
 class AllReduce(Collective):
-    """out = op over all PEs of x."""
+    """out = op over all PEs of x, plus a residual if there is one."""
 
     name = "allreduce"
     table = TABLE
@@ -27,40 +26,66 @@ class AllReduce(Collective):
         super().__init__(context)
         self._selection = selection
 
-    def choose(self, name: str | Algorithm, topology: Topology, nbytes: int, dtype: str, op: str, /) -> Algorithm:
-        """See ``Collective``."""
-        return self._selection.choose(name, nbytes, dtype, op)
+    def choose(self, algorithm: str | Algorithm, call: Kind) -> Algorithm:
+        nbytes, adds_residual = call.n_elems * call.dtype.item_bytes, "residual" in call.params
+        return self._selection.choose(algorithm, nbytes, call.dtype.name, call.op, adds_residual)
 
-    def check(self, x: Any, out: Any, op: Any) -> Request:
-        """See ``Collective``."""
+    def check(self, x: Any, out: Any, op: Any, residual: Any = None) -> tuple[Addresses, Reduced]:
         src, dst, _ = self.x_and_out(x, out)
         try:  # without a call
             name, dtype, numbers = src.dtype.reductions[op]
         except (KeyError, TypeError):
             name, dtype, numbers = reduction(op, src.dtype)
-        aligned = not (src.address | dst.address) & 15
-        return Request((dst.address, src.address), src.count * numbers, dtype, name, aligned)
+        if residual is None:
+            aligned = not (src.address | dst.address) & 15
+            return (dst.address, src.address), Reduced(src.count * numbers, dtype, name, aligned)
+        added = self._residual(src, dst, residual)
+        aligned = not (src.address | dst.address | added.address) & 15
+        addresses = dst.address, src.address, added.address
+        return addresses, Reduced(src.count * numbers, dtype, name, aligned, residual=True)
 
-    def algorithm_of_plan(self, request: Request, algorithm: str | Algorithm) -> str | Algorithm:
+    def _residual(self, src: ArrayView, dst: ArrayView, residual: Any) -> ArrayView:
+        """The checked residual."""
+        added = self.backend.heap.array_view(residual, False)
+        self.arrays.holds(added)
+        if src.count != added.count or src.dtype is not added.dtype:
+            check_alike(x=src, residual=added)
+        if src.dtype.kind == "?":
+            raise ValueError("a residual is added, and the sum of two bools is none: convert the arrays to numbers")
+        check_apart("residual=out", residual=added, out=dst)
+        return added
+
+    def algorithm_of_plan(self, addresses: Addresses, call: Kind, algorithm: str | Algorithm) -> str | Algorithm:
         """An algorithm that writes the peers' ``out``, where all PEs pass the same symmetric array.  Collective."""
-        nbytes = request.n_elems * request.dtype.item_bytes
-        found = self.job.gather(self.arrays.locate(request.addresses[0], nbytes), "plan of an allreduce")
+        if "residual" in call.params:  # none of them adds one
+            return algorithm
+        nbytes = call.n_elems * call.dtype.item_bytes
+        found = self.job.gather(self.arrays.locate(addresses[0], nbytes), "plan of an allreduce")
         shared = found[0] is not None and all(one == found[0] for one in found)
-        chosen = self._selection.planned(algorithm, nbytes, request.dtype.name, request.op, shared)
-        return chosen or algorithm
+        return self._selection.planned(algorithm, nbytes, call.dtype.name, call.op, shared) or algorithm
 
-    def with_follow_up(self, chosen: Algorithm, run: Run, request: Request, work: Work) -> Run:
+    def single_pe_run(self, call: Kind) -> Run:
+        """See ``Collective``; with a residual, out = x + residual."""
+        if "residual" not in call.params:
+            return super().single_pe_run(call)
+        options = KernelOptions(reduction=(call.dtype, "sum"))
+        kernel = self.backend.compiler.kernel(add_residual, "allreduce of one PE", options)
+        count = call.n_elems
+        blocks = max(1, min(self.backend.max_blocks, count * call.dtype.item_bytes // BLOCK_BYTES))
+        record = call.record(cut(count, blocks, count + 16))
+        return kernel.prepare(blocks, record, tuple(record._fields.index(name) for name in call.params))
+
+    def with_follow_up(self, chosen: Algorithm, run: Run, call: Kind, work: Work) -> Run:
         """The launch, and the copies by the copy engines after it where the algorithm has them."""
         if chosen.copied is None or chosen.meet is None:
             return run
         backend, me, n_pes = self.backend, self.job.me, self.job.n_pes
-        count, item_bytes = request.n_elems, request.dtype.item_bytes
+        count, item_bytes = call.n_elems, call.dtype.item_bytes
         chunk = chosen.copied(count, n_pes)
         low_bytes, nbytes = me * chunk * item_bytes, max(0, min(chunk, count - me * chunk)) * item_bytes
         peers = [(me + k) % n_pes for k in range(1, n_pes)] if nbytes else []
-        meet = backend.compiler.kernel(
-            chosen.meet, f"allreduce ({chosen.name})", KernelOptions(constants={"n_pes": n_pes})
-        )
+        options = KernelOptions(constants={"n_pes": n_pes})
+        meet = backend.compiler.kernel(chosen.meet, f"allreduce ({chosen.name})", options)
         left_open = 2 + Work._fields.index("signals"), 2 + Work._fields.index("epochs")
         end = meet.prepare(1, (me, n_pes, *work), left_open, 32)
 
@@ -72,45 +97,3 @@ class AllReduce(Collective):
             end(work.signals, work.epochs, stream)
 
         return run_and_copy
-
-
-class AllReducePlus(AllReduce):
-    """AllReduce with a residual; it shares the workspaces of AllReduce."""
-
-    address_params = ("out", "src", "residual")
-
-    def choose(self, name: str | Algorithm, topology: Topology, nbytes: int, dtype: str, op: str, /) -> Algorithm:
-        """See ``Collective``: an algorithm that adds a residual."""
-        return self._selection.choose(name, nbytes, dtype, op, residual=True)
-
-    def check(self, x: Any, out: Any, op: Any, residual: Any = None) -> Request:
-        """See ``Collective``."""
-        if x is IN_PLACE:
-            x, out = out, None
-        request = super().check(x, out, op)
-        dst, src = request.addresses
-        given, added = self.backend.heap.array_view(x, False), self.backend.heap.array_view(residual, False)
-        self.arrays.holds(added)
-        if given.count != added.count or given.dtype is not added.dtype:
-            check_alike(x=given, residual=added)
-        if given.dtype.kind == "?":
-            raise ValueError("a residual is added, and the sum of two bools is none: convert the arrays to numbers")
-        if dst != added.address and abs(dst - added.address) < added.nbytes:
-            check_apart("residual=out", residual=added, out=ArrayView(dst, given.count, given.dtype, out))
-        aligned = request.aligned and not added.address & 15
-        return request._replace(addresses=(dst, src, added.address), aligned=aligned)
-
-    def algorithm_of_plan(self, request: Request, algorithm: str | Algorithm) -> str | Algorithm:
-        """As an eager call: no algorithm that writes the peers' ``out`` adds a residual."""
-        return algorithm
-
-    def single_pe_run(self, request: Request) -> Run:
-        """The launch of a team of one PE: out = x + residual."""
-        count, dtype = request.n_elems, request.dtype
-        kernel = self.backend.compiler.kernel(
-            add_residual, "allreduce of one PE", KernelOptions(reduction=(dtype, "sum"))
-        )
-        nbytes = count * dtype.item_bytes
-        blocks = max(1, min(self.backend.max_blocks, nbytes // BLOCK_BYTES))
-        call = Reduction(0, 0, count, cut(count, blocks, count + 16), dtype.item_bytes, dtype.acc_bytes, 0, 0)
-        return kernel.prepare(blocks, call, tuple(call._fields.index(name) for name in self.address_params))

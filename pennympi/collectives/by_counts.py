@@ -1,24 +1,26 @@
-"""What the collectives whose parts have any length share: they run on one PE too, and wherever the counts lie."""
+"""The collectives whose parts have any length: the checks of their calls.
+
+They run on one PE too, and wherever the counts lie.
+"""
 
 from typing import Any
 
+from mpi4py.MPI import IN_PLACE
+
 from ..annotations import Plan
-from ..arrays.array_view import ArrayView
-from ..arrays.dtypes import DType
+from ..arrays.array_view import ArrayView, overlap
+from ..arrays.operators import reduction
+from ..kernels import all_gatherv, all_to_allv, reduce_scatterv
 from ..kernels.algorithm import Algorithm
-from ..kernels.records import Parts
-from .base import Collective, CollectiveContext, Request
+from .base import Collective, CollectiveContext
 from .counts import Counts, CountsReader
+from .kinds import Addresses, InParts
 
 
 class ByCounts(Collective):
-    """A collective by counts.  All that a call changes, the length of its arrays too, is among the ``addresses``."""
+    """A collective by counts."""
 
-    address_params = (
-        "out", "src", "send_counts", "send_starts", "receive_counts", "receive_starts", "src_elems", "out_elems",
-        "elem_bytes",
-    )  # fmt: skip
-    moves_bytes = runs_alone = True
+    runs_alone = True
 
     def __init__(self, context: CollectiveContext):
         super().__init__(context)
@@ -27,16 +29,16 @@ class ByCounts(Collective):
 
     def run_eager(self, algorithm: str | Algorithm, stream: Any, sms: int | None, *args: Any) -> None:
         """See ``Collective``.  What a graph has captured it reads whenever it is replayed."""
-        self._reader.begin(self.backend.streams.capture_id(self.backend.streams.handle(stream)) != 0)
+        streams = self.backend.streams
+        self._reader.begin(streams.capture_id(streams.handle(stream)) != 0)
         super().run_eager(algorithm, stream, sms, *args)
 
     def make_plan(self, algorithm: str | Algorithm, sms: int | None, *args: Any) -> Plan:
-        """See ``Collective``."""
         self._reader.begin(True)
         return super().make_plan(algorithm, sms, *args)
 
     def _facts_and_counts(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """``Backend.facts``, with counts that are lists or tuples of ints."""
+        """``Heap.facts``, with counts that are lists or tuples of ints."""
         if self._reader.keeps:
             return None
         given, others = [], []
@@ -55,24 +57,86 @@ class ByCounts(Collective):
             raise ValueError(f"x is of {src.dtype.name} and out of {dst.dtype.name}: give the same dtype")
         return src, dst
 
-    def record(self, request: Request, dtype: DType, count: int, piece_elems: int) -> Parts:
-        """See ``Collective``."""
-        return Parts(0, 0, 0, 0, 0, 0, 0, 0, 0, dtype.item_bytes, piece_elems * dtype.item_bytes)
-
     @staticmethod
-    def request(
-        src: ArrayView,
-        dst: ArrayView,
-        sent: Counts,
-        taken: Counts,
-        text: str,
-        dtype: DType | None = None,
-        op: str = "",
-        count: int = 0,
-    ) -> Request:
-        """A checked call.  dtype: of the numbers that are added up;  count: ``Request.n_elems``"""
-        addresses = (
-            dst.address, src.address, sent.counts, sent.starts, taken.counts, taken.starts, src.count, dst.count,
-            src.dtype.item_bytes,
-        )  # fmt: skip
-        return Request(addresses, count, dtype or src.dtype, op, False, counts=text)
+    def addresses(src: ArrayView, dst: ArrayView, sent: Counts, taken: Counts) -> Addresses:
+        """All that a call changes."""
+        words = sent.counts, sent.starts, taken.counts, taken.starts
+        return (dst.address, src.address, *words, src.count, dst.count, src.dtype.item_bytes)
+
+
+class AllGatherv(ByCounts):
+    """out = the parts of all PEs, of any length."""
+
+    name = "all_gatherv"
+    table = all_gatherv.TABLE
+
+    def check(self, x: Any, out: Any, counts: Any, displacements: Any) -> tuple[Addresses, InParts]:
+        """See ``Collective``.  The kernel takes a src that is out for this PE's part of it."""
+        src, dst = self.alike(out if x is IN_PLACE else x, out)
+        parts, me = self._reader.read(counts, displacements), self.job.me
+        parts.check_fits(dst, "out", apart=True)
+        own = parts.part(me)
+        if x is not IN_PLACE:
+            if own and src.count != own[0]:
+                raise ValueError(f"x has {src.count} elements and counts[{me}] is {own[0]}: give what this PE is to send")
+            if own and src.address == dst.address + own[1] * dst.dtype.item_bytes:
+                src = dst
+            elif overlap(src, dst):
+                raise ValueError("x and out overlap, and x is not known to be this PE's part of out: pass MPI.IN_PLACE")
+        return self.addresses(src, dst, parts, parts), InParts(parts.text(), parts.largest, src.dtype)
+
+
+class ReduceScatterv(ByCounts):
+    """out = this PE's part, of any length, of op over all PEs of x."""
+
+    name = "reduce_scatterv"
+    table = reduce_scatterv.TABLE
+
+    def check(self, x: Any, out: Any, counts: Any, op: Any) -> tuple[Addresses, InParts]:
+        src, dst = self.alike(x, out)
+        parts, me = self._reader.read(counts, None), self.job.me
+        parts.check_fits(src, "x")
+        own, total = parts.part(me), sum(count for count, _ in parts.on_host)
+        if own and (src.count != total or dst.count != own[0]):
+            raise ValueError(
+                f"x has {src.count} elements and out {dst.count}, and by counts x must have {total}, a part for each PE, "
+                f"and out {own[0]}, this PE's part"
+            )
+        in_place = own and dst.address == src.address + own[1] * src.dtype.item_bytes
+        if overlap(src, dst) and not in_place:
+            raise ValueError("x and out overlap, and out is not known to be this PE's part of x: pass a copy")
+        name, dtype, numbers = reduction(op, src.dtype)
+        kind = InParts(parts.text(numbers), parts.largest * numbers, dtype, name)
+        return self.addresses(src, dst, parts, parts), kind
+
+
+class AllToAllv(ByCounts):
+    """out = the parts for this PE, of any length, of every PE's x."""
+
+    name = "all_to_allv"
+    table = all_to_allv.TABLE
+
+    def check(
+        self, x: Any, out: Any, send_counts: Any, receive_counts: Any, send_displacements: Any, receive_displacements: Any
+    ) -> tuple[Addresses, InParts]:
+        """See ``Collective``.  A PE knows its own counts alone: a message brings the other's, and the kernel compares."""
+        in_place, me = x is IN_PLACE, self.job.me
+        src, dst = self.alike(out if in_place else x, out)
+        taken = sent = self._reader.read(receive_counts, receive_displacements, "receive_")
+        if in_place:
+            if send_counts is not None or send_displacements is not None:
+                raise ValueError("x is MPI.IN_PLACE: what a PE sends are the parts of out; pass None as send_counts")
+        else:
+            if send_counts is None:
+                raise TypeError("send_counts is None: give the number of elements for each PE")
+            sent = self._reader.read(send_counts, send_displacements, "send_")
+            if overlap(src, dst):
+                raise ValueError("x and out overlap: pass MPI.IN_PLACE as x, or a copy")
+        sent.check_fits(src, "x")
+        taken.check_fits(dst, "out", apart=True)
+        own, back = sent.part(me), taken.part(me)
+        if own and back and own[0] != back[0]:
+            raise ValueError(
+                f"send_counts[{me}] is {own[0]} and receive_counts[{me}] is {back[0]}: a PE sends itself what it takes"
+            )
+        return self.addresses(src, dst, sent, taken), InParts("parts of", 0, src.dtype)

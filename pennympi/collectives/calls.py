@@ -25,16 +25,11 @@ from ..arrays.dtypes import dtype_of
 from ..arrays.operators import reduction
 from ..selection.choose import Selection
 from ..selection.explanation import Explanation
-from .all_gather import AllGather
-from .all_gatherv import AllGatherv
-from .all_to_all import AllToAll
-from .all_to_allv import AllToAllv
-from .allreduce import AllReduce, AllReducePlus
+from .allreduce import AllReduce
 from .base import Collective, CollectiveContext
-from .broadcast import Broadcast
-from .reduce import Reduce
-from .reduce_scatter import ReduceScatter
-from .reduce_scatterv import ReduceScatterv
+from .by_counts import AllGatherv, AllToAllv, ReduceScatterv
+from .moves import AllGather, AllToAll, Broadcast
+from .reductions import Reduce, ReduceScatter
 from .variable_counts import VariableCounts
 
 Given = TypeVar("Given", bound=Array)
@@ -74,9 +69,7 @@ class Collectives(VariableCounts):
         self._me, self._guard, self._selection = context.job.me, context.guard, selection
         self._backend, self._job = context.backend, context.job
         self._selections = {"any": selection, "canonical": selection.canonical()}
-        self._sums = {
-            order: (AllReduce(context, one), AllReducePlus(context, one)) for order, one in self._selections.items()
-        }
+        self._sums = {order: AllReduce(context, one) for order, one in self._selections.items()}
         self._all_gather, self._reduce_scatter = AllGather(context), ReduceScatter(context)
         self._broadcast, self._reduce, self._all_to_all = Broadcast(context), Reduce(context), AllToAll(context)
 
@@ -101,11 +94,11 @@ class Collectives(VariableCounts):
            depend on nothing else, such as the count or the algorithm.  Not every algorithm can do this
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
         """
-        plain, plus = self._sums.get(order) or _unknown(order)
+        collective = self._sums.get(order) or _unknown(order)
         if residual is None:
-            plain.run_eager(algorithm, stream, sms, x, out, op)
+            collective.run_eager(algorithm, stream, sms, x, out, op)
         else:
-            plus.run_eager(algorithm, stream, sms, x, out, op, residual)
+            collective.run_eager(algorithm, stream, sms, x, out, op, residual)
         return x if out is None else out  # type: ignore[return-value]
 
     def plan_allreduce(
@@ -123,10 +116,7 @@ class Collectives(VariableCounts):
         Where out is the same symmetric array on every PE, the plan may write the peers' out directly.
         Raises as ``allreduce``.
         """
-        plain, plus = self._sums.get(order) or _unknown(order)
-        if residual is None:
-            return plain.make_plan(algorithm, sms, x, out, op)
-        return plus.make_plan(algorithm, sms, x, out, op, residual)
+        return (self._sums.get(order) or _unknown(order)).make_plan(algorithm, sms, x, out, op, residual)
 
     def explain(
         self, nbytes: int, dtype: DTypeLike = "float32", op: Op = "sum", sms: int | None = None, order: Order = "any"
@@ -141,7 +131,7 @@ class Collectives(VariableCounts):
             raise ValueError(f"{nbytes} bytes: a size is not negative")
         name, numbers, _ = reduction(op, dtype_of(dtype))
         chosen = self._selections.get(order) or _unknown(order)
-        return chosen.explain(int(nbytes), numbers, name, self._sums["any"][0].limits(sms))
+        return chosen.explain(int(nbytes), numbers, name, self._sums["any"].limits(sms))
 
     @overload
     def all_gather(

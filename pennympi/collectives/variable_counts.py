@@ -14,10 +14,8 @@ from ..annotations import (
     Plan,
     ReduceScattervAlgorithm,
 )
-from .all_gatherv import AllGatherv
-from .all_to_allv import AllToAllv
 from .base import CollectiveContext
-from .reduce_scatterv import ReduceScatterv
+from .by_counts import AllGatherv, AllToAllv, ReduceScatterv
 
 Given = TypeVar("Given", bound=Array)
 

@@ -20,7 +20,6 @@ class Compiler:
         self._kernels: dict[tuple[Callable[..., Any], str, KernelOptions], CudaKernel] = {}
 
     def kernel(self, kernel: Callable[..., Any], name: str, options: KernelOptions = PLAIN) -> CudaKernel:
-        """See ``pennympi.backend.Compiler``."""
         key = kernel, name, options
         if key not in self._kernels:
             function = load(cubin(kernel, name, options, self._target), self._on_load)

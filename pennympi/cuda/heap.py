@@ -92,7 +92,6 @@ class Heap:
         self._setup.free_words(address)
 
     def describe(self) -> list[tuple[str, str]]:
-        """See ``pennympi.backend.Heap``."""
         free, whole = size_text(self._segments.ranges.free_bytes), size_text(self._segments.nbytes)
         return [("heap", f"{free} of {whole} free in {self._segments.where}, shared by all teams")]
 

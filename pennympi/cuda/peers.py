@@ -83,7 +83,6 @@ class Peers:
         raise failure
 
     def put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
-        """See ``pennympi.backend.Peers``."""
         if self._forced:
             return False
         offset = self.offsets[pe]
@@ -95,7 +94,6 @@ class Peers:
         return True
 
     def get(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
-        """See ``pennympi.backend.Peers``."""
         offset = self.offsets[pe]
         if offset is not None:
             _runtime.memcpyAsync(dst, src + offset, nbytes, _runtime.memcpyDefault, stream)
@@ -105,13 +103,11 @@ class Peers:
         return True
 
     def copy(self, address: int, nbytes: int, pe: int, stream: int) -> None:
-        """See ``pennympi.backend.Peers``."""
         offset = self.offsets[pe]
         assert offset is not None
         _runtime.memcpyAsync(address + offset, address, nbytes, _runtime.memcpyDefault, stream)
 
     def quiet(self, stream: int) -> None:
-        """See ``pennympi.backend.Peers``."""
         if not self.stores:
             with self.lock:
                 nvshmem.quiet_on_stream(stream)  # a put by pointer is complete when its kernel is
@@ -123,17 +119,14 @@ class Peers:
                 nvshmem.quiet_on_stream(stream)
 
     def register(self, view: ArrayView) -> None:
-        """See ``pennympi.backend.Peers``."""
         if self._world.segments.by_nvshmem:
             world.register(view.address, view.nbytes)
 
     def unregister(self, view: ArrayView) -> None:
-        """See ``pennympi.backend.Peers``."""
         if self._world.segments.by_nvshmem:
             world.unregister(view.address)
 
     def describe(self) -> list[tuple[str, str]]:
-        """See ``pennympi.backend.Peers``."""
         segments, version = self._world.segments, checked(driver.cuDriverGetVersion())
         path = "NVLink or PCIe" if segments.by_nvshmem else "the node's memory"
         reached = sum(offset is not None for offset in self.offsets)
@@ -146,7 +139,6 @@ class Peers:
         ]
 
     def close(self) -> None:
-        """See ``pennympi.backend.Peers``."""
         self._monitor.stop()
         self._given_up.close(self.ctx_address)
 

@@ -33,18 +33,15 @@ class Streams:
         return cupy.cuda.get_current_stream()
 
     def follow(self, stream: int, other: int) -> None:
-        """See ``pennympi.backend.Streams``."""
         with self.order.lock:  # the event is one for all threads
             event = self._followed = self._followed or events.new_event()
             events.record(event, other)
             events.wait(event, stream)
 
     def repeat(self, start: Body, bodies: Sequence[Body], done: int) -> Body:
-        """See ``pennympi.backend.Streams``."""
         return Repeat((self.order, self._compiler, self._peers), start, bodies, done)
 
     def hold_if_given_up(self, stream: int) -> None:
-        """See ``pennympi.backend.Streams``."""
         if self.order.in_body(stream):
             self._compiler.kernel(hold, "loop").launch(1, (), stream, THREADS)
             return
@@ -53,7 +50,6 @@ class Streams:
         checked(driver.cuStreamWaitValue64(stream, word, 0, equal))
 
     def synchronize(self, stream: Any) -> None:
-        """See ``pennympi.backend.Streams``."""
         self.order.record_pending()
         if stream is None:
             checked(driver.cuCtxSynchronize())

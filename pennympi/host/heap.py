@@ -133,7 +133,6 @@ class Heap:
     new = staticmethod(arrays.new)
 
     def describe(self) -> list[tuple[str, str]]:
-        """See ``pennympi.backend.Heap``."""
         return [("heap", f"{size_text(self.size_bytes)} a PE in memory that the node shares")]
 
     def close(self, kept: Collection[int]) -> None:

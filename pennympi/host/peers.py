@@ -77,7 +77,6 @@ class Peers:
     get = put
 
     def copy(self, address: int, nbytes: int, pe: int, stream: int) -> None:
-        """See ``pennympi.backend.Peers``."""
         offset = self.offsets[pe]
         if offset is None:
             network.send(self.ctx_address, address, nbytes, pe)
@@ -93,11 +92,9 @@ class Peers:
     unregister = register
 
     def describe(self) -> list[tuple[str, str]]:
-        """See ``pennympi.backend.Peers``."""
         beyond = f" of the node's {self._control.n_local} PEs, and MPI to the others" if self._channel else ", all to all"
         return [("links", f"shared memory{beyond}")]
 
     def close(self) -> None:
-        """See ``pennympi.backend.Peers``."""
         if self._channel:
             self._channel.close()

@@ -89,7 +89,6 @@ class Streams:
         """Do nothing: the launch has raised."""
 
     def repeat(self, start: Body, bodies: Sequence[Body], done: int) -> Body:
-        """See ``pennympi.backend.Streams``."""
         word = ctypes.c_int64.from_address(done)
 
         def run(stream: Any) -> None:

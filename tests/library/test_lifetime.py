@@ -221,7 +221,7 @@ def test_a_workspace_or_a_plan_that_fails_takes_nothing(team, monkeypatch):
                 monkeypatch.undo()
             assert held() == before
             for _ in range(20):
-                monkeypatch.setattr(small._sums["any"][0], "with_follow_up", fail)
+                monkeypatch.setattr(small._sums["any"], "with_follow_up", fail)
                 with pytest.raises(RuntimeError, match="no copy engine"):
                     small.plan_allreduce(x)
                 monkeypatch.undo()
