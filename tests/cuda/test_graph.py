@@ -185,3 +185,41 @@ def test_a_graph_is_replayed_with_other_counts(team):
         wanted = np.concatenate([np.arange(one) + 7 * pe + step for pe, one in enumerate(ones)])
         assert np.array_equal(to_numpy(fixed)[: len(wanted)], wanted), step
         team.barrier()
+
+
+@pytest.mark.parametrize("planned", [False, True])
+def test_beside_eager_calls(team, planned):
+    """Replays on one stream, eager calls of the same algorithm on another."""
+    plan = (lambda c: team.plan_allreduce(c.x, c.out)) if planned else None
+    inside, beside = Counting(team, team.stream(), plan), Counting(team, team.stream("high"))
+    graph = inside.captured()
+    for _ in range(REPLAYS):
+        replay(inside, graph, 1)
+        beside.once()
+        beside.rounds += 1
+    inside.check()
+    beside.check()
+
+
+def test_branches_of_one_graph(team):
+    """Two streams of one capture: calls, a barrier and an exchange on both."""
+    left, right = Counting(team, team.stream()), Counting(team, team.stream())
+    partner = team.n_pes - 1 - team.me
+    got, sent = team.zeros(5000, "int64"), team.full(5000, team.me, "int64")
+    team.synchronize()
+    left.stream.begin_capture()
+    right.stream.wait_event(left.stream.record())
+    for one in (left, right):
+        one.once()
+        team.barrier(one.stream)
+        team.exchange(got, sent, partner, stream=one.stream)
+    left.stream.wait_event(right.stream.record())
+    graph = left.stream.end_capture()
+    for _ in range(50):
+        graph.launch(left.stream)
+        team.barrier(right.stream)
+    team.synchronize()
+    assert np.all(to_numpy(got) == partner)
+    for one in (left, right):
+        one.rounds = 50
+        one.check()

@@ -1,4 +1,4 @@
-"""Streams, plans, teams and graphs at once: whatever is issued in the same order on all PEs completes, and is right."""
+"""Streams, plans and teams at once: whatever is issued in the same order on all PEs completes, and is right."""
 
 import numpy as np
 import pytest
@@ -113,56 +113,3 @@ def test_a_wait_in_front_of_a_call_holds_up_its_stream_alone(team):
             team.put_signal(flag, flag, word, 1, 0, stream=one.stream)
         team.synchronize(waiting)
         one.check()
-
-
-@pytest.fixture
-def graphs(team):
-    if not team._backend.has_streams:
-        pytest.skip(f"the {team.backend} backend has no graphs")
-
-
-def captured(one, calls):
-    """A graph of so many calls."""
-    one.stream.begin_capture()
-    for _ in range(calls):
-        one.step(eager)
-    one.rounds = 0  # nothing has run yet
-    return one.stream.end_capture()
-
-
-def test_a_graph_beside_eager_calls(team, graphs, sizes):
-    for nbytes, rounds in sizes.values():
-        inside, beside = Sum(team, nbytes, team.stream()), Sum(team, nbytes, team.stream())
-        graph = captured(inside, 3)
-        for _ in range(rounds):
-            beside.step(eager)
-            graph.launch(inside.stream)
-            inside.rounds += 3
-        inside.check()
-        beside.check()
-
-
-def test_branches_of_one_graph(team, graphs):
-    """Two streams of one capture: calls, a barrier and an exchange on both."""
-    left, right = Sum(team, 4 << 20, team.stream()), Sum(team, 4 << 20, team.stream())
-    partner = team.n_pes - 1 - team.me
-    got, sent = team.zeros(5000, "int64"), team.full(5000, team.me, "int64")
-    left.stream.begin_capture()
-    fork = left.stream.record()
-    right.stream.wait_event(fork)
-    for one in (left, right):
-        one.step(eager)
-        team.barrier(one.stream)
-        team.exchange(got, sent, partner, stream=one.stream)
-    left.stream.wait_event(right.stream.record())
-    graph = left.stream.end_capture()
-    left.rounds = right.rounds = 0
-    for _ in range(50):
-        graph.launch(left.stream)
-        team.barrier(right.stream)
-        for one in (left, right):
-            one.rounds += 1
-    team.synchronize()
-    assert np.all(to_numpy(got) == partner)
-    left.check()
-    right.check()
