@@ -12,29 +12,10 @@ TWO_STEPS_BYTES = 2 << 20  # that a link carries in the time of a second latency
 Rule = Callable[[Topology, int], str]  # (topology, bytes) -> name of the algorithm
 
 
-def _sends_packets(topology: Topology) -> bool:
-    return topology.packets and topology.n_pes <= MOST_PACKET_PES
+def packets_then(large: Mapping[int, str], fallback: str, most_bytes: Callable[[int], int]) -> Rule:
+    """ "packets" for messages of at most ``most_bytes`` (n_pes), then ``large``.
 
-
-def packets_then_direct(fallback: str) -> Rule:
-    """For a collective in which every PE sends ``nbytes`` to every other PE: "packets" if small, else "direct".
-
-    fallback: the algorithm for teams in which stores do not reach every PE
-    """
-
-    def rule(topology: Topology, nbytes: int) -> str:
-        if not topology.ll128_safe:
-            return fallback
-        small = nbytes * (topology.n_pes - 1) <= PACKETS_MAX_BYTES
-        return "packets" if small and _sends_packets(topology) else "direct"
-
-    return rule
-
-
-def packets_then_large(large: Mapping[int, str], fallback: str) -> Rule:
-    """For a collective in which the root sends ``nbytes`` to every other PE, or receives them: "packets" if small.
-
-    large:    the algorithm beyond that threshold, by number of PEs (an entry serves more PEs up to the next entry)
+    large:    the algorithm by number of PEs (an entry serves more PEs up to the next entry)
     fallback: the algorithm for teams in which stores do not reach every PE
     """
 
@@ -42,9 +23,18 @@ def packets_then_large(large: Mapping[int, str], fallback: str) -> Rule:
         if not topology.ll128_safe:
             return fallback
         n_pes = max(2, topology.n_pes)
-        max_bytes = PACKETS_MAX_BYTES if n_pes == 2 else TWO_STEPS_BYTES // (n_pes - 2)
-        if nbytes <= max_bytes and _sends_packets(topology):
+        if nbytes <= most_bytes(n_pes) and topology.packets and n_pes <= MOST_PACKET_PES:
             return "packets"
         return large[max(n for n in large if n <= n_pes)]
 
     return rule
+
+
+def to_all(n_pes: int) -> int:
+    """Bytes of a message up to which packets are fastest if every PE sends to every other PE."""
+    return PACKETS_MAX_BYTES // (n_pes - 1)
+
+
+def of_root(n_pes: int) -> int:
+    """The same if the root sends to every other PE, or receives from them."""
+    return PACKETS_MAX_BYTES if n_pes == 2 else TWO_STEPS_BYTES // (n_pes - 2)

@@ -40,12 +40,8 @@ def log2(p):
 def folded(pe: PE) -> Folded:
     """The team of this PE."""
     p = pof2(pe.n_pes)
-    return Folded(p, pe.n_pes - p, new_rank(pe.me, pe.n_pes - p))
-
-
-def new_rank(pe, rem):
-    """The new number of a PE, or that of the other one of its pair if it sits out."""
-    return pe // 2 if pe < 2 * rem else pe - rem
+    rem = pe.n_pes - p
+    return Folded(p, rem, pe.me // 2 if pe.me < 2 * rem else pe.me - rem)
 
 
 def old_rank(rank, rem):

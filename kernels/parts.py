@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from .algorithm import Plan, ToCut
 from .block import block, blocks, copy, sync
+from .elements import combine
 from .messages import fence, put, put_signal, read_epoch, refuse_count, signal, stage_for_put, wait, write_epoch
 from .plans import MIN_BLOCK_BYTES, cut
 from .primitive import DIFFERS, SENDS, TAKES
@@ -54,17 +55,22 @@ class Part(NamedTuple):
 
 
 def sending(pe: PE, call: Parts, whose: int) -> Side:
-    """The side of src; without counts, where they do not fit."""
+    """The side of src."""
     sizes = call.elem_bytes, call.item_bytes, call.piece_bytes
-    side = Side(call.src, call.send_counts, call.send_starts, whose, *sizes)
-    return side if fits(pe, side, call.src_elems, SENDS) else Side(call.src, 0, 0, EACH, *sizes)
+    return checked(pe, Side(call.src, call.send_counts, call.send_starts, whose, *sizes), call.src_elems, SENDS)
 
 
 def taking(pe: PE, call: Parts, whose: int) -> Side:
-    """The side of out; without counts, where they do not fit."""
+    """The side of out."""
     sizes = call.elem_bytes, call.item_bytes, call.piece_bytes
-    side = Side(call.out, call.receive_counts, call.receive_starts, whose, *sizes)
-    return side if fits(pe, side, call.out_elems, TAKES) else Side(call.out, 0, 0, EACH, *sizes)
+    return checked(pe, Side(call.out, call.receive_counts, call.receive_starts, whose, *sizes), call.out_elems, TAKES)
+
+
+def checked(pe: PE, side: Side, n_elems: int, why: int) -> Side:
+    """A side; without counts if its parts do not fit into the array."""
+    if fits(pe, side, n_elems, why):
+        return side
+    return Side(side.array, 0, 0, EACH, side.elem_bytes, side.item_bytes, side.piece_bytes)
 
 
 def fits(pe: PE, side: Side, n_elems: int, why: int) -> bool:
@@ -219,6 +225,27 @@ def take_round(pe: PE, receive: Side, work: Work, r: int) -> bool:
             let_go(pe, work, source)
         more = more or has_more(part, size, r)
     return more
+
+
+def reduce_round(pe: PE, src: Side, out: Side, work: Work, r: int) -> bool:
+    """Add up one piece of this PE's part; whether there are more."""
+    own, result = own_part(pe, src), own_part(pe, out)
+    size = size_of_pieces(out, result.nbytes)
+    piece = piece_of(result, size, r)
+    if is_sent(piece, r):
+        for k in range(1, pe.n_pes):
+            await_piece(pe, work, peer(pe, k), out, result)
+        # All PEs have sent this one the same number of messages: their pieces are in slots of one buffer.
+        number = arrival(pe, work, peer(pe, 1))
+        slots, scratch = inbox_slots(work, number, pe.n_pes), slot_at(outbox_slots(work, number, pe.n_pes), pe.me)
+        n_items = max(0, min(piece.nbytes, own.nbytes - piece.start)) // out.item_bytes
+        combine(
+            pe.ctx, result.start + piece.start, slots.address + HEAD_BYTES, slots.nbytes, own.start + piece.start,
+            n_items, scratch, pe.me, pe.n_pes,
+        )  # fmt: skip
+        for k in range(1, pe.n_pes):
+            let_go(pe, work, peer(pe, k))
+    return has_more(result, size, r)
 
 
 def copy_own(pe: PE, send: Side, receive: Side) -> None:

@@ -1,7 +1,7 @@
 """The table of AllGather algorithms: one file each."""
 
 from ..algorithm import table
-from ..by_size import packets_then_direct
+from ..by_size import packets_then, to_all
 
 TABLE = table(__name__, "naive", "ring", "packets", "direct")
-AUTO = packets_then_direct("ring")
+AUTO = packets_then({2: "direct"}, "ring", to_all)

@@ -11,10 +11,7 @@ from ..records import PE, Transfer, Work
 
 
 def direct(pe: PE, call: Transfer, work: Work):
-    """out (n_pes, nbytes) = src (nbytes,) of every PE; src may be out[me].
-
-    inbox, signals: see ``exchange_rows``;  reach: 1 if out is symmetric
-    """
+    """out (n_pes, nbytes) = src (nbytes,) of every PE; src may be out[me]."""
     exchange_rows(pe, call, work, 0)
 
 

@@ -1,6 +1,6 @@
 """AllGather by packets: every PE sends its part to each other PE, without a barrier; one latency step.
 
-Source: the LL128 protocol of NCCL.  One latency step.
+Source: the LL128 protocol of NCCL.
 """
 
 from ..exchange_rows import exchange_packets
@@ -9,10 +9,7 @@ from ..records import PE, Transfer, Work
 
 
 def packets(pe: PE, call: Transfer, work: Work):
-    """out (n_pes, nbytes) = src (nbytes,) of every PE; src may be out[me].
-
-    inbox: see ``exchange_packets``
-    """
+    """out (n_pes, nbytes) = src (nbytes,) of every PE; src may be out[me]."""
     exchange_packets(pe, call, work, 0)
 
 

@@ -1,7 +1,7 @@
 """The table of all-to-all algorithms: one file each."""
 
 from ..algorithm import table
-from ..by_size import packets_then_direct
+from ..by_size import packets_then, to_all
 
 TABLE = table(__name__, "pairwise", "packets", "direct")
-AUTO = packets_then_direct("pairwise")
+AUTO = packets_then({2: "direct"}, "pairwise", to_all)

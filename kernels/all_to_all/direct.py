@@ -11,10 +11,7 @@ from ..records import PE, Transfer, Work
 
 
 def direct(pe: PE, call: Transfer, work: Work):
-    """out (n_pes, nbytes) = part ``me`` of src (n_pes, nbytes) of every PE; out may be src.
-
-    inbox, signals: see ``exchange_rows``;  reach: 1 if out is symmetric, and not src
-    """
+    """out (n_pes, nbytes) = part ``me`` of src (n_pes, nbytes) of every PE; out may be src."""
     exchange_rows(pe, call, work, call.nbytes)
 
 

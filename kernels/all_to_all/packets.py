@@ -1,6 +1,6 @@
 """All-to-all by packets: every PE sends each other PE its part, without a barrier; one latency step.
 
-Source: the LL128 protocol of NCCL.  One latency step.
+Source: the LL128 protocol of NCCL.
 """
 
 from ..exchange_rows import exchange_packets
@@ -9,10 +9,7 @@ from ..records import PE, Transfer, Work
 
 
 def packets(pe: PE, call: Transfer, work: Work):
-    """out (n_pes, nbytes) = part ``me`` of src (n_pes, nbytes) of every PE; out may be src.
-
-    inbox: see ``exchange_packets``
-    """
+    """out (n_pes, nbytes) = part ``me`` of src (n_pes, nbytes) of every PE; out may be src."""
     exchange_packets(pe, call, work, call.nbytes)
 
 

@@ -15,42 +15,25 @@ from typing import NamedTuple
 from ..algorithm import PARTIALS, Algorithm, Plan, ToCut, Topology, per_pe
 from ..block import copy
 from ..cost import Machine, Size
-from ..elements import reduce, reduce_partials, reduce_partials_and_round, to_partials
-from ..messages import fence, put, put_signal, read_peer, signal, stage_for_put, wait
+from ..elements import reduce, to_partials
+from ..groups import Group, Sum, add_up, node_of, other, peer_table, rail_peers_of, signal_group, wait_group, why_not
+from ..messages import put, put_signal, read_peer, stage_for_put
 from ..plans import MIN_BLOCK_BYTES, cut_evenly
 from ..records import PE, Reduction, Work
 from ..slots import Slots, inbox_of, outbox_of, slot_at, word, words
-from ..steps import Piece, after, load_epoch, piece, piece_from, rounds, store_epoch
-
-
-class Group(NamedTuple):
-    """n PEs that exchange with each other; this one is number ``rank`` among them.  pes: (n,) words, their numbers"""
-
-    pes: int
-    n: int
-    rank: int
-
-
-class Groups(NamedTuple):
-    """The PEs of this node, and its rail peers: the PEs of its local rank, one of each node."""
-
-    node: Group
-    rail_peers: Group
+from ..steps import Piece, load_epoch, piece, piece_from, rounds, store_epoch
 
 
 class Round(NamedTuple):
-    """A round of a block: (n_local slices, n_nodes chunks) from element ``start`` on, this PE's slice at ``own_start``.
+    """A round of a block: (n_local slices, n_nodes chunks) from element ``start`` on.
 
-    parts:    (n_local, slice) of elements: of this PE's slice, from each PE of the node
-    partials: (n_nodes, chunk): of this PE's chunk, from each rail peer
-    whole:    this PE's slice, of elements;  slices: (n_local, slice), from each PE of the node
-    added:    this PE's slice, of partials, and staging: (n_local, slice) for ``stage_for_put``, both in the outbox
-    part_words (n_local,), partial_words (n_nodes,), chunk_words (n_nodes,), slice_words (n_local,): signals of arrival
+    parts, slices: (n_local,) slices of elements from the node's PEs;  partials: (n_nodes,) chunks from the rail peers
+    whole: this PE's complete slice;  added: its slice, of partials;  staging: (n_local,) slices for ``stage_for_put``
+    words: signals of parts (n_local,), of partials and complete chunks (n_nodes,) each, and of slices (n_local,)
     """
 
     epoch: int
     start: int
-    own_start: int
     slice_elems: int
     parts: Slots
     partials: Slots
@@ -58,56 +41,29 @@ class Round(NamedTuple):
     slices: Slots
     added: int
     staging: Slots
-    part_words: int
-    partial_words: int
-    chunk_words: int
-    slice_words: int
+    words: int
 
 
-def other(group: Group, k: int) -> int:
-    """Number in the group of the k-th PE after this one."""
-    return after(group.rank, k, group.n)
-
-
-def signal_group(pe: PE, group: Group, words: int, epoch: int):
-    """Fence, then set word ``rank`` of ``words`` on the other PEs of a group: this block's puts have arrived."""
-    fence(pe.ctx)
-    for k in range(1, group.n):
-        signal(pe.ctx, word(words, group.rank), epoch, read_peer(group.pes, other(group, k)))
-
-
-def wait_group(pe: PE, group: Group, words: int, epoch: int):
-    """Wait for the words (n,) of the other PEs of a group."""
-    for k in range(1, group.n):
-        source = other(group, k)
-        wait(pe.ctx, word(words, source), epoch, read_peer(group.pes, source))
-
-
-def round_of(call: Reduction, work: Work, groups: Groups, start: int, epoch: int) -> Round:
+def round_of(call: Reduction, work: Work, groups: tuple[Group, Group], start: int, epoch: int) -> Round:
     """Two buffers and two sets of words are enough: a slice of round e+1 comes from a PE that has heard from every PE in
     round e+1, so all PEs have read round e."""
-    node, rail_peers = groups.node, groups.rail_peers
+    node, rail_peers = groups
     chunk_bytes = call.piece_elems * call.acc_bytes
-    slice_elems, slice_bytes = rail_peers.n * call.piece_elems, rail_peers.n * chunk_bytes
+    slice_bytes = rail_peers.n * chunk_bytes
     parts, added = inbox_of(work, epoch), outbox_of(work, epoch)
     partials = parts + node.n * slice_bytes
     whole = partials + slice_bytes
-    part_words = words(work, epoch, 2 * (node.n + rail_peers.n))
     return Round(
         epoch,
         start,
-        start + node.rank * slice_elems,
-        slice_elems,
+        rail_peers.n * call.piece_elems,
         Slots(parts, slice_bytes),
         Slots(partials, chunk_bytes),
         whole,
         Slots(whole + slice_bytes, slice_bytes),
         added,
         Slots(added + slice_bytes, slice_bytes),
-        part_words,
-        word(part_words, node.n),
-        word(part_words, node.n + rail_peers.n),
-        word(part_words, node.n + 2 * rail_peers.n),
+        words(work, epoch, 2 * (node.n + rail_peers.n)),
     )
 
 
@@ -124,9 +80,9 @@ def reduce_in_node(pe: PE, call: Reduction, node: Group, now: Round):
         part, to = slice_of(call, now, rank), read_peer(node.pes, rank)
         source = stage_for_put(pe.ctx, slot_at(now.staging, rank), part.src, part.nbytes, to)
         put(pe.ctx, slot_at(now.parts, node.rank), source, part.nbytes, to)
-    signal_group(pe, node, now.part_words, now.epoch)  # its fence frees the staging buffers
+    signal_group(pe, node, now.words, now.epoch)  # its fence frees the staging buffers
     own = slice_of(call, now, node.rank)
-    wait_group(pe, node, now.part_words, now.epoch)
+    wait_group(pe, node, now.words, now.epoch)
     for rank in range(node.n):
         elements = own.src if rank == node.rank else slot_at(now.parts, rank)
         if rank == 0:
@@ -135,46 +91,40 @@ def reduce_in_node(pe: PE, call: Reduction, node: Group, now: Round):
             reduce(pe.ctx, now.added, now.added, elements, own.n_elems)
 
 
-def reduce_between_nodes(pe: PE, call: Reduction, rail_peers: Group, now: Round):
+def reduce_between_nodes(pe: PE, call: Reduction, node: Group, rail_peers: Group, now: Round):
     """Every rail peer gets its chunk of the slice from all, and adds it up in their order."""
     added = Slots(now.added, now.partials.nbytes)  # (n_nodes,)
+    start, arrived = now.start + node.rank * now.slice_elems, word(now.words, node.n)
     for k in range(1, rail_peers.n):
         rank = other(rail_peers, k)
-        nbytes, to = piece(call, now.own_start, rank).n_elems * call.acc_bytes, read_peer(rail_peers.pes, rank)
-        arrived = word(now.partial_words, rail_peers.rank)
-        put_signal(pe.ctx, slot_at(now.partials, rail_peers.rank), slot_at(added, rank), nbytes, arrived, now.epoch, to)
-    wait_group(pe, rail_peers, now.partial_words, now.epoch)
-    n = piece(call, now.own_start, rail_peers.rank).n_elems
+        nbytes, there = piece(call, start, rank).n_elems * call.acc_bytes, slot_at(now.partials, rail_peers.rank)
+        signal_word, to = word(arrived, rail_peers.rank), read_peer(rail_peers.pes, rank)
+        put_signal(pe.ctx, there, slot_at(added, rank), nbytes, signal_word, now.epoch, to)
+    wait_group(pe, rail_peers, arrived, now.epoch)
     total = now.whole + rail_peers.rank * call.piece_elems * call.item_bytes
-    left = added.address if rail_peers.rank == 0 else now.partials.address
-    for rank in range(1, rail_peers.n):
-        right = slot_at(added if rank == rail_peers.rank else now.partials, rank)
-        if rank == rail_peers.n - 1:
-            reduce_partials_and_round(pe.ctx, total, left, right, n)
-        else:
-            reduce_partials(pe.ctx, slot_at(now.partials, rail_peers.rank), left, right, n)  # where no peer writes
-            left = slot_at(now.partials, rail_peers.rank)
+    n = piece(call, start, rail_peers.rank).n_elems
+    add_up(pe, rail_peers, Sum(total, slot_at(added, rail_peers.rank), now.partials, n))
 
 
-def gather_between_nodes(pe: PE, call: Reduction, rail_peers: Group, now: Round):
+def gather_between_nodes(pe: PE, call: Reduction, node: Group, rail_peers: Group, now: Round):
     """Every rail peer hands its complete chunk to all."""
+    arrived = word(now.words, node.n + rail_peers.n)
     chunk = now.whole + rail_peers.rank * call.piece_elems * call.item_bytes
-    nbytes = piece(call, now.own_start, rail_peers.rank).n_elems * call.item_bytes
+    nbytes = piece(call, now.start + node.rank * now.slice_elems, rail_peers.rank).nbytes
     for k in range(1, rail_peers.n):
         to = read_peer(rail_peers.pes, other(rail_peers, k))
-        put_signal(pe.ctx, chunk, chunk, nbytes, word(now.chunk_words, rail_peers.rank), now.epoch, to)
-    wait_group(pe, rail_peers, now.chunk_words, now.epoch)
+        put_signal(pe.ctx, chunk, chunk, nbytes, word(arrived, rail_peers.rank), now.epoch, to)
+    wait_group(pe, rail_peers, arrived, now.epoch)
 
 
-def gather_in_node(pe: PE, call: Reduction, node: Group, now: Round):
+def gather_in_node(pe: PE, call: Reduction, node: Group, rail_peers: Group, now: Round):
     """Every PE hands its whole slice to all PEs of its node."""
-    own = slice_of(call, now, node.rank)
-    nbytes = own.nbytes
+    own, arrived = slice_of(call, now, node.rank), word(now.words, node.n + 2 * rail_peers.n)
     for k in range(1, node.n):
-        put(pe.ctx, slot_at(now.slices, node.rank), now.whole, nbytes, read_peer(node.pes, other(node, k)))
-    signal_group(pe, node, now.slice_words, now.epoch)
-    copy(own.out, now.whole, nbytes)
-    wait_group(pe, node, now.slice_words, now.epoch)
+        put(pe.ctx, slot_at(now.slices, node.rank), now.whole, own.nbytes, read_peer(node.pes, other(node, k)))
+    signal_group(pe, node, arrived, now.epoch)
+    copy(own.out, now.whole, own.nbytes)
+    wait_group(pe, node, arrived, now.epoch)
     for k in range(1, node.n):
         rank = other(node, k)
         theirs = slice_of(call, now, rank)
@@ -191,36 +141,16 @@ def hierarchical(pe: PE, call: Reduction, work: Work):
     signals (blocks, 2, n_local + n_nodes + n_nodes + n_local) words: a part, partial, chunk, slice is here
     peer_table  (4 + n_local + n_nodes,) words: n_nodes, n_local, this node, this local rank; PEs of the node; rail peers
     """
-    node = Group(word(work.peer_table, 4), read_peer(work.peer_table, 1), read_peer(work.peer_table, 3))
-    rail_peers = Group(word(work.peer_table, 4 + node.n), read_peer(work.peer_table, 0), read_peer(work.peer_table, 2))
+    node, rail_peers = node_of(work), rail_peers_of(work)
     epoch = load_epoch(work)
     for start in rounds(call.n_elems, pe.n_pes * call.piece_elems):
         epoch += 1
-        now = round_of(call, work, Groups(node, rail_peers), start, epoch)
+        now = round_of(call, work, (node, rail_peers), start, epoch)
         reduce_in_node(pe, call, node, now)
-        reduce_between_nodes(pe, call, rail_peers, now)
-        gather_between_nodes(pe, call, rail_peers, now)
-        gather_in_node(pe, call, node, now)
+        reduce_between_nodes(pe, call, node, rail_peers, now)
+        gather_between_nodes(pe, call, node, rail_peers, now)
+        gather_in_node(pe, call, node, rail_peers, now)
     store_epoch(work, epoch)
-
-
-def why_not(topology: Topology, dtype: str, op: str) -> str | None:
-    """On one node two_shot does the same in fewer latency steps; and each slice needs its owner on every node."""
-    sizes = {len(pes) for pes in topology.nodes}
-    if len(topology.nodes) == 1:
-        return "all PEs are on one node, where it would be two_shot with more latency steps"
-    if len(sizes) > 1:
-        return f"each node must have as many PEs, and here they have {' and '.join(map(str, sorted(sizes)))}"
-    if sizes == {1}:
-        return "every node has one PE, where it would be two_shot with more latency steps"
-    return None
-
-
-def peer_table(topology: Topology, me: int) -> list[int]:
-    """n_nodes, n_local, this node, this local rank; the PEs of the node; the rail peers."""
-    nodes, node = topology.nodes, topology.node_of[me]
-    local = nodes[node].index(me)
-    return [len(nodes), len(nodes[0]), node, local, *nodes[node], *(pes[local] for pes in nodes)]
 
 
 def even_plan(call: ToCut) -> Plan:

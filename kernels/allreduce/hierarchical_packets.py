@@ -12,15 +12,14 @@ from typing import NamedTuple
 from ..algorithm import PACKETS, Algorithm, Topology, requires_ll128_in_nodes
 from ..block import copy
 from ..cost import Machine, Size
-from ..elements import reduce, reduce_partials, reduce_partials_and_round, to_partials
+from ..elements import reduce, to_partials
+from ..groups import Group, Sum, add_up, node_of, other, peer_table, rail_peers_of, wait_group, why_not
 from ..messages import put_signal, read_peer
 from ..packets import receive_packets, send_packets
 from ..plans import packet_plan
 from ..records import PE, Reduction, Work
 from ..slots import Slots, outbox_of, packet_slots, slot_at, word, words
 from ..steps import load_epoch, piece, rounds, store_epoch
-from .hierarchical import Group, other, peer_table, wait_group
-from .hierarchical import why_not as refuse_shape
 
 
 class Round(NamedTuple):
@@ -87,15 +86,7 @@ def reduce_between_nodes(pe: PE, call: Reduction, node: Group, rail_peers: Group
         there, arrived = slot_at(now.partials, rail_peers.rank), word(now.arrived, rail_peers.rank)
         put_signal(pe.ctx, there, now.added, n * call.acc_bytes, arrived, now.epoch, read_peer(rail_peers.pes, rank))
     wait_group(pe, rail_peers, now.arrived, now.epoch)
-    sums = slot_at(now.partials, rail_peers.rank)  # where no peer writes
-    left = now.added if rail_peers.rank == 0 else now.partials.address
-    for rank in range(1, rail_peers.n):
-        right = now.added if rank == rail_peers.rank else slot_at(now.partials, rank)
-        if rank == rail_peers.n - 1:
-            reduce_partials_and_round(pe.ctx, now.whole, left, right, n)
-        else:
-            reduce_partials(pe.ctx, sums, left, right, n)
-            left = sums
+    add_up(pe, rail_peers, Sum(now.whole, now.added, now.partials, n))
 
 
 def gather_in_node(pe: PE, call: Reduction, node: Group, now: Round):
@@ -123,8 +114,7 @@ def hierarchical_packets(pe: PE, call: Reduction, work: Work):
     signals (blocks, 2, n_nodes) words: a partial is here
     peer_table  as of ``hierarchical``
     """
-    node = Group(word(work.peer_table, 4), read_peer(work.peer_table, 1), read_peer(work.peer_table, 3))
-    rail_peers = Group(word(work.peer_table, 4 + node.n), read_peer(work.peer_table, 0), read_peer(work.peer_table, 2))
+    node, rail_peers = node_of(work), rail_peers_of(work)
     epoch = load_epoch(work)
     for start in rounds(call.n_elems, node.n * call.piece_elems):
         epoch += 1
@@ -135,9 +125,9 @@ def hierarchical_packets(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-def why_not(topology: Topology, dtype: str, op: str) -> str | None:
+def refuses(topology: Topology, dtype: str, op: str) -> str | None:
     """As ``hierarchical``, and where packets can't run inside the nodes."""
-    return refuse_shape(topology, dtype, op) or requires_ll128_in_nodes(topology)
+    return why_not(topology, dtype, op) or requires_ll128_in_nodes(topology)
 
 
 def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
@@ -164,7 +154,7 @@ ALGORITHM = Algorithm(
     holds=PACKETS,
     signals=lambda topology: 2 * len(topology.nodes),
     shares=lambda topology: topology.largest_node,
-    why_not=why_not,
+    why_not=refuses,
     cost_us=cost_us,
     peer_table=peer_table,
 )

@@ -1,0 +1,92 @@
+"""Groups of PEs on several nodes: this node's, and those of one local rank.  What hierarchical algorithms share."""
+
+from typing import NamedTuple
+
+from .algorithm import Topology
+from .elements import reduce_partials, reduce_partials_and_round
+from .messages import fence, read_peer, signal, wait
+from .records import PE, Work
+from .slots import Slots, slot_at, word
+from .steps import after
+
+
+class Group(NamedTuple):
+    """n PEs that exchange with each other; this one is number ``rank`` among them.  pes: (n,) words, their numbers"""
+
+    pes: int
+    n: int
+    rank: int
+
+
+def node_of(work: Work) -> Group:
+    """The PEs of this node."""
+    return Group(word(work.peer_table, 4), read_peer(work.peer_table, 1), read_peer(work.peer_table, 3))
+
+
+def rail_peers_of(work: Work) -> Group:
+    """The PEs of this local rank, one of each node."""
+    first = 4 + read_peer(work.peer_table, 1)
+    return Group(word(work.peer_table, first), read_peer(work.peer_table, 0), read_peer(work.peer_table, 2))
+
+
+def peer_table(topology: Topology, me: int) -> list[int]:
+    """n_nodes, n_local, this node, this local rank; the PEs of the node; the rail peers."""
+    nodes, node = topology.nodes, topology.node_of[me]
+    local = nodes[node].index(me)
+    return [len(nodes), len(nodes[0]), node, local, *nodes[node], *(pes[local] for pes in nodes)]
+
+
+def why_not(topology: Topology, dtype: str, op: str) -> str | None:
+    """On one node two_shot does the same in fewer latency steps; and each slice needs its owner on every node."""
+    sizes = {len(pes) for pes in topology.nodes}
+    if len(topology.nodes) == 1:
+        return "all PEs are on one node, where it would be two_shot with more latency steps"
+    if len(sizes) > 1:
+        return f"each node must have as many PEs, and here they have {' and '.join(map(str, sorted(sizes)))}"
+    if sizes == {1}:
+        return "every node has one PE, where it would be two_shot with more latency steps"
+    return None
+
+
+def other(group: Group, k: int) -> int:
+    """Number in the group of the k-th PE after this one."""
+    return after(group.rank, k, group.n)
+
+
+def signal_group(pe: PE, group: Group, words: int, epoch: int):
+    """Fence, then set word ``rank`` of ``words`` on the other PEs of a group: this block's puts have arrived."""
+    fence(pe.ctx)
+    for k in range(1, group.n):
+        signal(pe.ctx, word(words, group.rank), epoch, read_peer(group.pes, other(group, k)))
+
+
+def wait_group(pe: PE, group: Group, words: int, epoch: int):
+    """Wait for the words (n,) of the other PEs of a group."""
+    for k in range(1, group.n):
+        source = other(group, k)
+        wait(pe.ctx, word(words, source), epoch, read_peer(group.pes, source))
+
+
+class Sum(NamedTuple):
+    """result (n,) elements = the partials of a group's PEs, added in their order.
+
+    own: (n,) partials of this PE;  partials: (group,) slots from the others, and one that no peer writes, for scratch
+    """
+
+    result: int
+    own: int
+    partials: Slots
+    n: int
+
+
+def add_up(pe: PE, group: Group, total: Sum):
+    """Add a ``Sum`` up and round it."""
+    scratch = slot_at(total.partials, group.rank)
+    left = total.own if group.rank == 0 else total.partials.address
+    for rank in range(1, group.n):
+        right = total.own if rank == group.rank else slot_at(total.partials, rank)
+        if rank == group.n - 1:
+            reduce_partials_and_round(pe.ctx, total.result, left, right, total.n)
+        else:
+            reduce_partials(pe.ctx, scratch, left, right, total.n)
+            left = scratch
