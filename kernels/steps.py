@@ -1,26 +1,11 @@
-"""What kernels are written with beside the primitives: rounds, pieces, buffers, slots and words, named once.
+"""What kernels are written with beside the primitives: rounds, pieces, peers and epochs, named once.
 
 A call is cut into **rounds**.  In each round a block handles one **piece** of every chunk that the algorithm has, and
-counts one **epoch**.  A block's inbox and outbox are two **buffers**, used in turn, and its signal
-words are doubled in the same way; each kernel says why two are enough.
+counts one **epoch**.
 
-Some kernels overlap rounds: the pieces of the next round are under way while those of this one are read:
-
-    epoch, start, stride = first_round(work, round_size)
-    if start < size:
-        put the pieces of the first round, into the half buffer of epoch + 1
-        fence_signal_all(pe, words, epoch + 1)
-    while start < size:
-        epoch, following = epoch + 1, start + stride
-        if following < size:
-            put the pieces of the following round, into the half buffer of epoch + 1
-        wait for the pieces of this round, and finish them
-        if following < size:
-            fence_signal_all(pe, words, epoch + 1)  # by now the pieces have long arrived
-        start = following
-
-(The first put stands before the loop: a loop that begins one round early took 4 % longer for 16 MiB on two H200s.)
-The inbox of such a block is four **half buffers**, used in turn: see "Why a buffer may be used again" in README.
+Some kernels overlap rounds: the pieces of the next round are under way while those of this round are read.  Such a kernel
+puts the pieces of its first round before the loop: a loop that begins one round early took 4 % longer for 16 MiB on two
+H200s.  "Why a buffer may be used again" in README.md shows the order.
 """
 
 from typing import NamedTuple

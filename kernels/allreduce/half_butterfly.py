@@ -1,13 +1,10 @@
 """Half butterfly: whole vectors among the PEs of one half, then one swap with the other half; two latency steps.
 
-Source: vLLM pull request 2192's third algorithm, for GPUs on PCIe, where all-to-all
-between all of them starves the links.  Its description counts log2(n) stages, but its
-code always takes two latency steps: it adds up inside each half and then across, which is the
-same at four PEs (``recursive_doubling`` has log2(n) stages).  Here messages are pushed.
-If n is odd the lower half has one PE more, which the last PE serves.
+Source: the third algorithm of vLLM pull request 2192, for GPUs on PCIe, where messages between all of them starve the
+links.  Here messages are pushed.  If n is odd the lower half has one PE more, which the last PE serves.
 
-All PEs have the same bits: those of a half add its vectors in the PEs' order, and every
-PE merges the lower half's partial with the upper half's, in this order.
+All PEs have the same bits: a half adds its vectors in the PEs' order, and every PE adds the lower half's partial and the
+upper half's, in this order.
 """
 
 from typing import NamedTuple

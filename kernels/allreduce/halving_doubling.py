@@ -1,11 +1,8 @@
 """Halving and doubling: half of the rest to the PE at distance n/2, n/4, ..., and back; 2 log2 n latency steps.
 
-Source: Rabenseifner, "Optimization of collective reduction operations" (2004); the
-"butterfly" of vLLM pull request 2192.  In each of the first log2 n latency steps two partners split
-the part that both hold: each gives one half away and adds up the other.  The other latency steps go
-back through the same partners and collect the finished chunks.
-
-All PEs have the same bits: one PE finishes each chunk, and all others copy it.
+Source: Rabenseifner, "Optimization of collective reduction operations" (2004); the "butterfly" of vLLM pull request 2192.
+In each of the first log2 n steps two partners split the part that both hold: each sends one half and adds up the other.
+All PEs have the same bits: one PE completes each chunk, and all others copy it.
 """
 
 import math

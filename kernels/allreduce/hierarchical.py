@@ -1,13 +1,10 @@
 """Hierarchical AllReduce: reduce-scatter in the node, all-reduce between nodes, all-gather in the node; four steps.
 
-Source: Penny, part 3.  Every PE owns the slice of its local rank, 1/M of the vector
-on nodes of M PEs.  It adds up its node's slice, exchanges it with the PEs of its
-local rank on the other N-1 nodes (reduce-scatter, then all-gather, one latency step each),
-and hands the result to its node.  That takes four latency steps at any number of nodes, and
-every rail carries 2 (N-1)/(N M) of the vector (3 (N-1)/(N M) for 16-bit floats, whose partials are float32).
+Source: Penny, part 3.  Every PE owns the slice of its local rank, 1/M of the vector on nodes of M PEs.  Every rail
+carries 2 (N-1)/(N M) of the vector (3 (N-1)/(N M) for 16-bit floats, whose partials are float32).
 
-All PEs have the same bits: one PE completes each chunk, by adding the PEs of each node in
-order, then the nodes in order, and rounds it once; all others copy it.
+All PEs have the same bits: one PE completes each chunk, by adding the PEs of each node in order, then the nodes in order,
+and rounds it once; all others copy it.
 """
 
 from typing import NamedTuple

@@ -1,15 +1,8 @@
 """Multi-ring AllReduce: one ring for each rail, which carries its share of the vector.
 
-Source: the Penny worklog, part 1 ("as many rings as NICs", alternating by node,
-every other ring reversed).  A single ring uses one NIC of a node to receive and one to
-send; here every NIC sends the messages of one ring and receives those of one ring.
-``../rings.py`` says which PE follows which.
-
-Each ring works as in ``ring.py``: each PE sends 2 (n-1)/n of the vector in all, at most 1/R of that to other nodes, for R
-rings.  On one node there are enough rings to use every link.
-
-All PEs have the same bits: one PE after the other adds to a chunk along its ring, the
-last one rounds it, and all others copy what that one sent.
+Source: the Penny worklog, part 1 ("as many rings as NICs", alternating by node, every other ring reversed).  Every NIC
+sends for one ring and receives for one; ``../rings.py`` says which PE follows which.  Each ring works as in ``ring.py``.
+On one node there are enough rings to use every link.  All PEs have the same bits, as in ``ring``.
 """
 
 from typing import NamedTuple

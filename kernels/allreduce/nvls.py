@@ -1,16 +1,13 @@
 """AllReduce by the switch: every PE has the NVSwitch add up 1/n of the vector and copy it to all; two barriers.
 
-Source: NVLink SHARP as NCCL uses it (NVLS).  Each PE stages its vector in symmetric memory.
-It reads its piece with one multimem.ld_reduce per 16 bytes, which the switch answers with
-the sum over all PEs, and writes it back with one multimem.st, which the switch copies to all.
-On entry and exit each PE posts its epoch and polls the least of all PEs' epochs by one load.
+Source: NVLink SHARP as NCCL uses it (NVLS).  A PE reads its piece with one multimem.ld_reduce per 16 bytes, which the
+switch answers with the sum over all PEs, and writes it back with one multimem.st, which the switch copies to all.  On
+entry and exit each PE posts its epoch and polls the least of all PEs' epochs by one load.  Every input is copied into
+the inbox, even a symmetric one: two PEs may give arrays at different places of the heap.
 
-Every input is staged, even a symmetric one: two PEs may give arrays at different places of the heap.
-
-All PEs have the same bits, for a piece is added up once and copied.  They may differ from those
-of other algorithms, because the switch chooses the order of the PEs and the rounding.  Refused are
-min and max, which may drop a NaN, averages of types that would be rounded before they are divided,
-and all types that the switch cannot add up.
+All PEs have the same bits, since a piece is added up once and copied.  They may differ from those of other algorithms,
+because the switch chooses order and rounding.  Refused are min and max, which may drop a NaN, averages of types that
+would be rounded before they are divided, and all types that the switch cannot add up.
 """
 
 from ..algorithm import PARTIALS, SWITCH_ADDS, Algorithm, Topology, per_pe

@@ -1,8 +1,7 @@
 """One-shot AllReduce: every PE puts its vector to every other PE, piece by piece with a signal each; one latency step.
 
-Source: the Penny worklog, part 2 ("all in one go"), and vLLM's one-stage kernel
-(pull request 2192), pushed instead of pulled.  One piece is under way while the
-one before it is added up; its signal comes after that, when the piece has long arrived.
+Source: the Penny worklog, part 2 ("all in one go"), and vLLM's one-stage kernel (pull request 2192), pushed instead of
+pulled.  One piece is under way while the piece before it is added up; its signal comes after that.
 """
 
 from functools import partial

@@ -1,8 +1,7 @@
 """One-shot AllReduce by packets: every PE sends its vector to every other PE, without a barrier; one latency step.
 
-Source: the LL128 protocol of NCCL (a flag in every 128-byte line, NVLink stores
-a line at once) and the pushed one-shot of SGLang and TensorRT-LLM.  It takes one latency step:
-the latency of a store and of the poll that sees it.
+Source: the LL128 protocol of NCCL (a flag in every 128-byte line, which NVLink stores at once) and the pushed one-shot of
+SGLang and TensorRT-LLM.
 """
 
 from functools import partial

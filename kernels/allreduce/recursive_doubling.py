@@ -1,12 +1,8 @@
 """Recursive doubling: PEs at distance 1, 2, 4, ... exchange whole vectors; log2 n latency steps.
 
-Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication
-operations in MPICH" (2005).  Each PE has one partner in a step and sends few messages:
-this is for small vectors where a latency step is expensive, as between nodes.
-
-Every step doubles the number of PEs whose sum a PE holds.  The two partners of a latency step
-merge the same two partials in the same order, that of the lower one first, so that all
-PEs that hold the same sum hold the same bits.
+Source: Thakur, Rabenseifner and Gropp, "Optimization of collective communication operations in MPICH" (2005).  For small
+vectors where a latency step is expensive, as between nodes.  The two partners of a step add the same two partials in the
+same order, the lower PE's first, so that all PEs that hold the same sum hold the same bits.
 """
 
 import math

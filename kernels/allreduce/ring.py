@@ -1,9 +1,7 @@
 """Ring AllReduce: reduce-scatter and all-gather round one ring; every PE sends 2 (n-1)/n of the vector.
 
-Source: Patarasu and Yuan, "Bandwidth optimal all-reduce algorithms for clusters
-of workstations" (2009); the put-with-signal form follows the Penny worklog.
-
-Each PE sends 2 (n-1)/n of the vector, in 2 (n-1) messages, to one neighbour.
+Source: Patarasu and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations" (2009), with a signal in
+each put as in the Penny worklog.  2 (n-1) messages a PE, all to one neighbour.
 """
 
 from functools import partial

@@ -1,9 +1,7 @@
 """Simple-ring AllReduce: the whole vector once down the ring and its sum once round again; two messages a PE.
 
-Source: the Penny worklog, part 1 ("Simple ring kernel").  PE 0 starts, every PE
-adds its own part and passes the partial on, the last PE completes it, and the
-result goes round again.  A PE sends two messages only, but every byte crosses
-every link, one after the other.
+Source: the Penny worklog, part 1 ("Simple ring kernel").  PE 0 starts, every PE adds its own part, the last PE completes
+the sum.  Every byte crosses every link, one link after the other.
 """
 
 from ..algorithm import PARTIALS, Algorithm, Topology

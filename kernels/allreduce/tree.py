@@ -1,12 +1,8 @@
 """Double binary tree: half of the vector up and down each of two trees, in pieces; 2 log2 n latency steps.
 
-Source: Sanders, Speck and Traeff (2009), NCCL 2.4; the trees are in ``trees.py``.  A PE
-that has children in one tree is a leaf in the other, so that both trees together send
-as much as one ring would, over log2 n latency steps each way.
-
-Four pieces of a tree are under way: a PE sends the next three up before it waits for
-the result of a piece.  All PEs have the same bits: the root completes a piece, and all
-others copy it.
+Source: Sanders, Speck and Traeff (2009), NCCL 2.4; the trees are in ``trees.py``.  Four pieces of a tree are under way: a
+PE sends the next three up before it waits for the result of a piece.  All PEs have the same bits: the root completes a
+piece, and all others copy it.
 """
 
 import math

@@ -1,12 +1,8 @@
 """Two-shot AllReduce: every PE reduces one chunk and puts it to all; two latency steps, 2 (n-1)/n of the vector.
 
-Source: vLLM pull request 2192 (two-stage) and Penny part 2, pushed instead of
-pulled: every PE reduces one chunk, and puts arrive with a signal, without a barrier.
-Every PE sends 2 (n-1)/n of the vector, as in the ring, in two latency steps.
-
-The links are kept busy: a round puts the pieces of the next one before it waits
-for its own, and collects the reduced chunks of the one before.  Its signals come
-at its end, when the puts in front of them have long arrived.
+Source: vLLM pull request 2192 (two-stage) and Penny part 2, pushed instead of pulled: puts arrive with a signal, without
+a barrier.  A round puts the pieces of the next round before it waits for its own, and collects the reduced chunks of the
+round before.  Its signals come at its end, when the puts before them have long arrived.
 """
 
 from functools import partial

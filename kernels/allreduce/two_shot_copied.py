@@ -1,11 +1,10 @@
 """Two-shot AllReduce by copy engines: one latency step, then copies; for plans on a symmetric out.
 
-Source: NVIDIA's copy engine collectives (NCCL 2.28).  The engines move 388 GB/s
-over NVLink where a kernel's stores move 356 to 365 (H200), and need no
-multiprocessor, but each copy costs microseconds: this is for the largest vectors.
+Source: NVIDIA's copy engine collectives (NCCL 2.28).  The engines move 388 GB/s over NVLink where a kernel's stores move
+356 to 365 (H200), but each copy costs microseconds: this is for the largest vectors.
 
-PE p reduces chunk p of out, copies of it go to every PE, and ``meet`` holds the
-stream until all PEs' copies have arrived.  A chunk is contiguous: one copy for each PE.
+PE p reduces chunk p of out, copies of it go to every PE, and ``meet`` holds the stream until all PEs' copies have
+arrived.  A chunk is contiguous: one copy for each PE.
 """
 
 from ..algorithm import Plan, ToCut, per_pe

@@ -1,11 +1,10 @@
 """Direct two-shot AllReduce: the reduced chunks go straight into the peers' out; for plans on a symmetric out.
 
-Source: the zero-copy all-gather of NCCL's symmetric windows, on top of this
-library's pushed two-shot.  ``out`` is the same symmetric object on every PE, so that
-nothing is copied from an inbox, which saves half of the work in a PE's own memory.
+Source: the zero-copy all-gather of NCCL's symmetric windows, on top of this library's pushed two-shot.  Nothing is copied
+from an inbox, which saves half of the work in a PE's own memory.
 
-Peers may write a chunk of a PE's ``out`` once that PE's part of the chunk has come: then its
-kernel runs, what was before it in its stream is done, and it has read the chunk.
+Peers may write a chunk of a PE's ``out`` once that PE's part of the chunk has come: then its kernel runs, what was before
+it in its stream is done, and it has read the chunk.
 """
 
 from functools import partial

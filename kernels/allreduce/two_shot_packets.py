@@ -1,7 +1,7 @@
 """Two-shot AllReduce by packets: the packets of both latency steps carry their epoch, without a barrier.
 
-Source: the barrier-free two-shot of SGLang (pull request 35192), with packets
-in place of a sentinel value, so that it works for every dtype and every value.
+Source: the barrier-free two-shot of SGLang (pull request 35192), with packets in place of a sentinel value, so that it
+works for every dtype and every value.
 """
 
 from functools import partial
