@@ -107,18 +107,11 @@ def shots_us(size: Size, topology: Topology, machine: Machine, shots: int, packe
     to_each = size.nbytes if shots == 1 else 2 * size.nbytes / n
     chunks = (n - 1) / n * size.nbytes
     return machine.call_us(
-        rounds=size.rounds(1 if shots == 1 else n),
-        near_steps=shots * one_node,
-        net_steps=shots * (not one_node),
-        messages=shots * (n - 1),
-        sent=(largest - 1) * to_each,
-        nic=(n - largest) * to_each * largest / topology.n_rails,
-        moved=0 if shots == 1 else chunks,
-        added=(n - 1) * size.nbytes if shots == 1 else chunks,
-        signals=0 if packets else shots * (n - 1),
-        packets=packets,
-        overlaps=overlaps,
-    )
+        rounds=size.rounds(1 if shots == 1 else n), near_steps=shots * one_node, net_steps=shots * (not one_node),
+        messages=shots * (n - 1), sent=(largest - 1) * to_each, nic=(n - largest) * to_each * largest / topology.n_rails,
+        moved=0 if shots == 1 else chunks, added=(n - 1) * size.nbytes if shots == 1 else chunks,
+        signals=0 if packets else shots * (n - 1), packets=packets, overlaps=overlaps,
+    )  # fmt: skip
 
 
 def ring_us(size: Size, topology: Topology, machine: Machine, n_rings: int) -> float:
@@ -127,12 +120,7 @@ def ring_us(size: Size, topology: Topology, machine: Machine, n_rings: int) -> f
     crossings = n_nodes if n_nodes > 1 else 0
     carried = (1 + size.widening) * (n - 1) / n * size.nbytes
     return machine.call_us(
-        rounds=size.rounds(n),
-        near_steps=2 * (n - 1) * (n - crossings) / n,
-        net_steps=2 * (n - 1) * crossings / n,
-        messages=2 * (n - 1),
-        sent=carried,
-        nic=carried / n_rings if n_nodes > 1 else 0,
-        moved=(n + 1) / n * size.nbytes,
+        rounds=size.rounds(n), near_steps=2 * (n - 1) * (n - crossings) / n, net_steps=2 * (n - 1) * crossings / n,
+        messages=2 * (n - 1), sent=carried, nic=carried / n_rings if n_nodes > 1 else 0, moved=(n + 1) / n * size.nbytes,
         added=(n - 1) / n * size.nbytes,
-    )
+    )  # fmt: skip

@@ -2,10 +2,7 @@
 
 from typing import NamedTuple
 
-from .block import copy
-from .messages import put, read_epoch, signal_all, wait_all
-from .packets import all_to_all_packets
-from .primitive import POISON
+from .block import POISON, all_to_all_packets, copy, put, read_epoch, signal_all, wait_all
 from .records import PE, Transfer, Work
 from .slots import block_words, half_buffer_slots, packet_slots, slot_at, word
 from .steps import fence_signal_all, first_round, peer, piece_nbytes, store_epoch

@@ -3,8 +3,7 @@
 from typing import NamedTuple
 
 from .algorithm import Topology
-from .elements import reduce_partials, reduce_partials_and_round
-from .messages import fence, read_peer, signal, wait
+from .block import fence, read_peer, reduce_partials, reduce_partials_and_round, signal, wait
 from .records import PE, Work
 from .slots import Slots, slot_at, word
 from .steps import after

@@ -2,9 +2,7 @@
 
 from typing import NamedTuple
 
-from .block import add_shared, lanes, load, store
-from .messages import read_epoch
-from .primitive import Elements, Words
+from .block import Elements, Words, add_shared, lanes, load, read_epoch, store
 
 
 class Last(NamedTuple):

@@ -101,19 +101,9 @@ def piece_plan(
 
 # What the algorithms that send packets, and those that store pieces into their peers' memory, have in common.
 packet_algorithm = partial(
-    Algorithm,
-    cut=packet_plan,
-    signals=lambda topology: 1,
-    slots=per_pe(1),
-    holds=PACKETS,
-    outbox=False,
+    Algorithm, cut=packet_plan, signals=lambda topology: 1, slots=per_pe(1), holds=PACKETS, outbox=False,
     why_not=requires_ll128,
-)
+)  # fmt: skip
 piece_algorithm = partial(
-    Algorithm,
-    cut=piece_plan,
-    slots=per_pe(1),
-    holds=ELEMENTS,
-    outbox=False,
-    why_not=requires_p2p,
-)
+    Algorithm, cut=piece_plan, slots=per_pe(1), holds=ELEMENTS, outbox=False, why_not=requires_p2p,
+)  # fmt: skip

@@ -10,8 +10,7 @@ H200s.  "Why a buffer may be used again" in README.md shows the order.
 
 from typing import NamedTuple
 
-from .block import block, blocks
-from .messages import fence, read_epoch, signal_all, write_epoch
+from .block import block, blocks, fence, read_epoch, signal_all, write_epoch
 from .records import PE, Reduction, Transfer, Work
 
 

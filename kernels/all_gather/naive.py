@@ -5,8 +5,7 @@ receives n-1 messages.
 """
 
 from ..algorithm import ELEMENTS, Algorithm, per_pe
-from ..block import copy
-from ..messages import put_signal, wait
+from ..block import copy, put_signal, wait
 from ..plans import slots_plan
 from ..records import PE, Transfer, Work
 from ..slots import inbox_slots, outbox_of, slot_at, word, words

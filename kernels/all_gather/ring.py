@@ -5,8 +5,7 @@ sends n-1 parts, in n-1 messages, all to one neighbour.
 """
 
 from ..algorithm import ELEMENTS, Algorithm, per_peer
-from ..block import copy
-from ..messages import put_signal, wait
+from ..block import copy, put_signal, wait
 from ..plans import slots_plan
 from ..records import PE, Transfer, Work
 from ..slots import inbox_of, outbox_of, word, words

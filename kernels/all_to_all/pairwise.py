@@ -5,8 +5,7 @@ after it, so that no two send to the same PE.  n-1 messages a PE.
 """
 
 from ..algorithm import ELEMENTS, Algorithm, per_pe
-from ..block import copy
-from ..messages import put_signal, wait
+from ..block import copy, put_signal, wait
 from ..plans import slots_plan
 from ..records import PE, Transfer, Work
 from ..slots import inbox_slots, outbox_slots, slot_at, word, words

@@ -10,10 +10,8 @@ upper half's, in this order.
 from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Topology
-from ..block import copy
+from ..block import copy, put_signal, reduce, reduce_partials_and_round, to_partials, wait
 from ..cost import Machine, Size
-from ..elements import reduce, reduce_partials_and_round, to_partials
-from ..messages import put_signal, wait
 from ..plans import slots_plan
 from ..records import PE, Reduction, Work
 from ..slots import Slots, inbox_of, outbox_of, slot_at, word, words
@@ -115,26 +113,22 @@ def half_butterfly(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-def _slots(topology: Topology) -> int:
-    return (topology.n_pes + 1) // 2 + 1
-
-
 def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """Everything to a half of the PEs, then a partial to the PE across."""
     n, largest, several = topology.n_pes, topology.largest_node, topology.n_nodes > 1
     half = (n + 1) // 2
     return machine.call_us(
-        rounds=size.rounds(1),
-        near_steps=2 - several - (half > largest),
-        net_steps=several + (half > largest),
-        messages=half,
-        sent=(min(half, largest) - 1 + size.widening * (not several)) * size.nbytes,
+        rounds=size.rounds(1), near_steps=2 - several - (half > largest), net_steps=several + (half > largest),
+        messages=half, sent=(min(half, largest) - 1 + size.widening * (not several)) * size.nbytes,
         nic=(max(half - largest, 0) + size.widening) * several * size.nbytes * largest / topology.n_rails,
-        moved=size.nbytes,
-        added=half * size.nbytes,
-    )
+        moved=size.nbytes, added=half * size.nbytes,
+    )  # fmt: skip
 
 
 ALGORITHM = Algorithm(
-    half_butterfly, slots_plan, slots=lambda topology, limits: _slots(topology), holds=PARTIALS, cost_us=cost_us
+    half_butterfly,
+    slots_plan,
+    slots=lambda topology, limits: (topology.n_pes + 1) // 2 + 1,
+    holds=PARTIALS,
+    cost_us=cost_us,
 )

@@ -9,11 +9,9 @@ import math
 from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Topology
-from ..block import copy
+from ..block import copy, put_signal, reduce, reduce_partials, reduce_partials_and_round, to_partials, wait
 from ..cost import Machine, Size
-from ..elements import reduce, reduce_partials, reduce_partials_and_round, to_partials
 from ..folding import Folded, folded, in_pair, log2, old_rank, pof2, sits_out
-from ..messages import put_signal, wait
 from ..plans import slots_plan
 from ..records import PE, Reduction, Work
 from ..slots import inbox_of, outbox_of, word, words
@@ -116,33 +114,22 @@ def halving_doubling(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-def _signals(topology: Topology) -> int:
-    return 2 * (2 + 2 * log2(pof2(topology.n_pes)))
-
-
 def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """log2(n) halvings and as many doublings of a power of two of PEs; the others give and get a whole vector."""
     n, n_nodes, power = topology.n_pes, topology.n_nodes, pof2(topology.n_pes)
     folds = power < n
     near, far = math.log2(max(1, power / n_nodes)), math.log2(min(power, n_nodes))
     return machine.call_us(
-        rounds=size.rounds(power),
-        near_steps=2 * near + 2 * folds,
-        net_steps=2 * far,
+        rounds=size.rounds(power), near_steps=2 * near + 2 * folds, net_steps=2 * far,
         messages=2 * math.log2(power) + folds,
         sent=(1 + size.widening) * max(0, 1 / n_nodes - 1 / power) * size.nbytes + 2 * size.nbytes * folds,
         nic=(1 + size.widening) * (1 - 1 / n_nodes) * size.nbytes * topology.largest_node / topology.n_rails,
-        moved=2 * size.nbytes,
-        added=(power - 1) / power * size.nbytes + size.nbytes * folds,
-    )
+        moved=2 * size.nbytes, added=(power - 1) / power * size.nbytes + size.nbytes * folds,
+    )  # fmt: skip
 
 
 ALGORITHM = Algorithm(
-    halving_doubling,
-    slots_plan,
-    slots=lambda topology, limits: 3 * pof2(topology.n_pes),
-    holds=PARTIALS,
-    signals=_signals,
-    shares=lambda topology: pof2(topology.n_pes),
+    halving_doubling, slots_plan, slots=lambda topology, limits: 3 * pof2(topology.n_pes), holds=PARTIALS,
+    signals=lambda topology: 2 * (2 + 2 * log2(pof2(topology.n_pes))), shares=lambda topology: pof2(topology.n_pes),
     cost_us=cost_us,
-)
+)  # fmt: skip

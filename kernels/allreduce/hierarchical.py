@@ -10,11 +10,9 @@ and rounds it once; all others copy it.
 from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Plan, ToCut, Topology, per_pe
-from ..block import copy
+from ..block import copy, put, put_signal, read_peer, reduce, stage_for_put, to_partials
 from ..cost import Machine, Size
-from ..elements import reduce, to_partials
 from ..groups import Group, Sum, add_up, node_of, other, peer_table, rail_peers_of, signal_group, wait_group, why_not
-from ..messages import put, put_signal, read_peer, stage_for_put
 from ..plans import MIN_BLOCK_BYTES, cut_evenly
 from ..records import PE, Reduction, Work
 from ..slots import Slots, inbox_of, outbox_of, slot_at, word, words
@@ -51,17 +49,10 @@ def round_of(call: Reduction, work: Work, groups: tuple[Group, Group], start: in
     partials = parts + node.n * slice_bytes
     whole = partials + slice_bytes
     return Round(
-        epoch,
-        start,
-        rail_peers.n * call.piece_elems,
-        Slots(parts, slice_bytes),
-        Slots(partials, chunk_bytes),
-        whole,
-        Slots(whole + slice_bytes, slice_bytes),
-        added,
-        Slots(added + slice_bytes, slice_bytes),
+        epoch, start, rail_peers.n * call.piece_elems, Slots(parts, slice_bytes), Slots(partials, chunk_bytes), whole,
+        Slots(whole + slice_bytes, slice_bytes), added, Slots(added + slice_bytes, slice_bytes),
         words(work, epoch, 2 * (node.n + rail_peers.n)),
-    )
+    )  # fmt: skip
 
 
 def slice_of(call: Reduction, now: Round, k: int) -> Piece:
@@ -161,25 +152,15 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     local, n_nodes = topology.largest_node, topology.n_nodes
     between = (n_nodes - 1) / (n_nodes * local)
     return machine.call_us(
-        rounds=size.rounds(topology.n_pes),
-        near_steps=2,
-        net_steps=2,
-        messages=2 * (local - 1) + 2 * (n_nodes - 1),
+        rounds=size.rounds(topology.n_pes), near_steps=2, net_steps=2, messages=2 * (local - 1) + 2 * (n_nodes - 1),
         sent=2 * (local - 1) / local * size.nbytes,
         nic=(1 + size.widening) * between * size.nbytes * local / topology.n_rails,
-        moved=(local + 1) / local * size.nbytes,
-        added=((local - 1) / local + between) * size.nbytes,
-    )
+        moved=(local + 1) / local * size.nbytes, added=((local - 1) / local + between) * size.nbytes,
+    )  # fmt: skip
 
 
 ALGORITHM = Algorithm(
-    hierarchical,
-    even_plan,
-    slots=lambda topology, limits: 2 * (topology.n_pes + len(topology.nodes)),
-    holds=PARTIALS,
-    signals=lambda topology: 2 * 2 * (len(topology.nodes[0]) + len(topology.nodes)),
-    shares=per_pe(1),
-    why_not=why_not,
-    cost_us=cost_us,
-    peer_table=peer_table,
-)
+    hierarchical, even_plan, slots=lambda topology, limits: 2 * (topology.n_pes + len(topology.nodes)), holds=PARTIALS,
+    signals=lambda topology: 2 * 2 * (len(topology.nodes[0]) + len(topology.nodes)), shares=per_pe(1), why_not=why_not,
+    cost_us=cost_us, peer_table=peer_table,
+)  # fmt: skip

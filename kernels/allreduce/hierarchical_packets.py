@@ -10,12 +10,9 @@ every node, from the same partials.
 from typing import NamedTuple
 
 from ..algorithm import PACKETS, Algorithm, Topology, requires_ll128_in_nodes
-from ..block import copy
+from ..block import copy, put_signal, read_peer, receive_packets, reduce, send_packets, to_partials
 from ..cost import Machine, Size
-from ..elements import reduce, to_partials
 from ..groups import Group, Sum, add_up, node_of, other, peer_table, rail_peers_of, wait_group, why_not
-from ..messages import put_signal, read_peer
-from ..packets import receive_packets, send_packets
 from ..plans import packet_plan
 from ..records import PE, Reduction, Work
 from ..slots import Slots, outbox_of, packet_slots, slot_at, word, words
@@ -135,26 +132,14 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     local, n_nodes = topology.largest_node, topology.n_nodes
     between = (n_nodes - 1) / local
     return machine.call_us(
-        rounds=size.rounds(local),
-        near_steps=2,
-        net_steps=1,
-        messages=2 * (local - 1) + n_nodes - 1,
-        sent=2 * (local - 1) / local * size.nbytes,
-        nic=size.widening * between * size.nbytes * local / topology.n_rails,
-        moved=(local + 1) / local * size.nbytes,
-        added=((local - 1) / local + between) * size.nbytes,
-        packets=True,
-    )
+        rounds=size.rounds(local), near_steps=2, net_steps=1, messages=2 * (local - 1) + n_nodes - 1,
+        sent=2 * (local - 1) / local * size.nbytes, nic=size.widening * between * size.nbytes * local / topology.n_rails,
+        moved=(local + 1) / local * size.nbytes, added=((local - 1) / local + between) * size.nbytes, packets=True,
+    )  # fmt: skip
 
 
 ALGORITHM = Algorithm(
-    hierarchical_packets,
-    packet_plan,
-    slots=lambda topology, limits: 2 * (len(topology.nodes[0]) + len(topology.nodes)),
-    holds=PACKETS,
-    signals=lambda topology: 2 * len(topology.nodes),
-    shares=lambda topology: topology.largest_node,
-    why_not=refuses,
-    cost_us=cost_us,
-    peer_table=peer_table,
-)
+    hierarchical_packets, packet_plan, slots=lambda topology, limits: 2 * (len(topology.nodes[0]) + len(topology.nodes)),
+    holds=PACKETS, signals=lambda topology: 2 * len(topology.nodes), shares=lambda topology: topology.largest_node,
+    why_not=refuses, cost_us=cost_us, peer_table=peer_table,
+)  # fmt: skip

@@ -8,10 +8,8 @@ On one node there are enough rings to use every link.  All PEs have the same bit
 from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Limits, Plan, ToCut, Topology, per_pe
-from ..block import block, blocks, copy
+from ..block import block, blocks, copy, put_signal, read_peer, reduce, reduce_and_round, to_partials, wait
 from ..cost import ring_us
-from ..elements import reduce, reduce_and_round, to_partials
-from ..messages import put_signal, read_peer, wait
 from ..plans import cut_evenly
 from ..records import PE, Reduction, Work
 from ..rings import n_rings as rings_of
@@ -55,15 +53,10 @@ def share(pe: PE, call: Reduction, work: Work, now: Round, turn: int) -> Share:
     first = turn * steps
     offset = buffer(work, now.epoch) + first * slot_bytes
     return Share(
-        now.epoch,
-        now.start + turn * blocks() * pe.n_pes * call.piece_elems,
-        read_peer(links, 0),
-        read_peer(links, 1),
-        read_peer(links, 2),
-        Slots(work.inbox + offset, slot_bytes),
-        Slots(work.outbox + offset, slot_bytes),
+        now.epoch, now.start + turn * blocks() * pe.n_pes * call.piece_elems, read_peer(links, 0), read_peer(links, 1),
+        read_peer(links, 2), Slots(work.inbox + offset, slot_bytes), Slots(work.outbox + offset, slot_bytes),
         word(words(work, now.epoch, n_rings * steps), first),
-    )
+    )  # fmt: skip
 
 
 def piece_at(pe: PE, call: Reduction, now: Share, step: int) -> Piece:
@@ -147,13 +140,8 @@ def rings_plan(call: ToCut) -> Plan:
 
 
 ALGORITHM = Algorithm(
-    multi_ring,
-    rings_plan,
-    slots=lambda topology, limits: _turns(topology, limits) * 2 * (topology.n_pes - 1),
-    holds=PARTIALS,
-    signals=lambda topology: 2 * rings_of(topology) * 2 * (topology.n_pes - 1),
-    shares=per_pe(1),
+    multi_ring, rings_plan, slots=lambda topology, limits: _turns(topology, limits) * 2 * (topology.n_pes - 1),
+    holds=PARTIALS, signals=lambda topology: 2 * rings_of(topology) * 2 * (topology.n_pes - 1), shares=per_pe(1),
     why_not=lambda topology, dtype, op: no_rings(topology),
-    cost_us=lambda size, topology, machine: ring_us(size, topology, machine, topology.n_rails),
-    peer_table=_peer_table,
-)
+    cost_us=lambda size, topology, machine: ring_us(size, topology, machine, topology.n_rails), peer_table=_peer_table,
+)  # fmt: skip

@@ -8,11 +8,9 @@ same order, the lower PE's first, so that all PEs that hold the same sum hold th
 import math
 
 from ..algorithm import PARTIALS, Algorithm, Topology
-from ..block import copy
+from ..block import copy, put_signal, reduce, reduce_partials, reduce_partials_and_round, to_partials, wait
 from ..cost import Machine, Size
-from ..elements import reduce, reduce_partials, reduce_partials_and_round, to_partials
 from ..folding import folded, in_pair, log2, old_rank, pof2, sits_out
-from ..messages import put_signal, wait
 from ..plans import slots_plan
 from ..records import PE, Reduction, Work
 from ..slots import Slots, inbox_of, outbox_of, slot_at, word, words
@@ -67,27 +65,23 @@ def recursive_doubling(pe: PE, call: Reduction, work: Work):
     store_epoch(work, epoch)
 
 
-def _slots(topology: Topology) -> int:
-    return 2 + log2(pof2(topology.n_pes))
-
-
 def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """log2(n) exchanges of the whole vector as partials; PEs beyond a power of two give and get it."""
     n, n_nodes, power = topology.n_pes, topology.n_nodes, pof2(topology.n_pes)
     folds = power < n
     near, far = math.log2(max(1, power / n_nodes)), math.log2(min(power, n_nodes))
     return machine.call_us(
-        rounds=size.rounds(1),
-        near_steps=near + 2 * folds,
-        net_steps=far,
-        messages=math.log2(power) + folds,
+        rounds=size.rounds(1), near_steps=near + 2 * folds, net_steps=far, messages=math.log2(power) + folds,
         sent=size.widening * near * size.nbytes + 2 * size.nbytes * folds,
-        nic=size.widening * far * size.nbytes * topology.largest_node / topology.n_rails,
-        moved=size.nbytes,
+        nic=size.widening * far * size.nbytes * topology.largest_node / topology.n_rails, moved=size.nbytes,
         added=math.log2(power) * size.nbytes + size.nbytes * folds,
-    )
+    )  # fmt: skip
 
 
 ALGORITHM = Algorithm(
-    recursive_doubling, slots_plan, slots=lambda topology, limits: _slots(topology), holds=PARTIALS, cost_us=cost_us
+    recursive_doubling,
+    slots_plan,
+    slots=lambda topology, limits: 2 + log2(pof2(topology.n_pes)),
+    holds=PARTIALS,
+    cost_us=cost_us,
 )

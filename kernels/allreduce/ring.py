@@ -7,10 +7,8 @@ each put as in the Penny worklog.  2 (n-1) messages a PE, all to one neighbour.
 from functools import partial
 
 from ..algorithm import PARTIALS, Algorithm, per_pe, per_peer
-from ..block import copy
+from ..block import copy, put_signal, reduce, reduce_and_round, to_partials, wait
 from ..cost import ring_us
-from ..elements import reduce, reduce_and_round, to_partials
-from ..messages import put_signal, wait
 from ..plans import slots_plan
 from ..records import PE, Reduction, Work
 from ..slots import inbox_of, outbox_of, word, words

@@ -5,10 +5,8 @@ the sum.  Every byte crosses every link, one link after the other.
 """
 
 from ..algorithm import PARTIALS, Algorithm, Topology
-from ..block import copy
+from ..block import copy, put_signal, reduce, reduce_and_round, to_partials, wait
 from ..cost import Machine, Size
-from ..elements import reduce, reduce_and_round, to_partials
-from ..messages import put_signal, wait
 from ..plans import slots_plan
 from ..records import PE, Reduction, Work
 from ..slots import buffer, word, words
@@ -63,15 +61,11 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     crossings = n_nodes if n_nodes > 1 else 0
     both_ways = (1 + size.widening) * size.nbytes
     return machine.call_us(
-        rounds=size.rounds(1),
-        near_steps=2 * (n - 1) * (n - crossings) / n,
-        net_steps=2 * (n - 1) * crossings / n,
-        messages=2,
-        sent=both_ways * (n - 1) * (n - crossings) / n,
-        nic=both_ways * (n_nodes - (1 + (topology.largest_node == 1)) / 2) if n_nodes > 1 else 0,
-        moved=size.nbytes,
+        rounds=size.rounds(1), near_steps=2 * (n - 1) * (n - crossings) / n, net_steps=2 * (n - 1) * crossings / n,
+        messages=2, sent=both_ways * (n - 1) * (n - crossings) / n,
+        nic=both_ways * (n_nodes - (1 + (topology.largest_node == 1)) / 2) if n_nodes > 1 else 0, moved=size.nbytes,
         added=(n - 1) * size.nbytes,
-    )
+    )  # fmt: skip
 
 
 ALGORITHM = Algorithm(simple_ring, slots_plan, slots=lambda topology, limits: 2, holds=PARTIALS, cost_us=cost_us)

@@ -9,10 +9,8 @@ import math
 from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Plan, ToCut, Topology
-from ..block import copy
+from ..block import copy, put_signal, read_peer, reduce, reduce_and_round, reduce_partials, to_partials, wait
 from ..cost import Machine, Size
-from ..elements import reduce, reduce_and_round, reduce_partials, to_partials
-from ..messages import put_signal, read_peer, wait
 from ..plans import MIN_PIECE_BYTES, cut
 from ..records import PE, Reduction, Work
 from ..slots import Slots, block_words, half_buffer, half_buffer_bytes, slot_at, slots_in, word
@@ -118,25 +116,14 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     n_nodes, local = topology.n_nodes, topology.largest_node
     links = min(n_nodes, 3) / (2 + 2 * (topology.n_rails == local)) * (n_nodes > 1)
     return machine.call_us(
-        rounds=size.rounds(2),
-        near_steps=2 * math.ceil(math.log2(local)),
-        net_steps=2 * math.ceil(math.log2(n_nodes)),
-        messages=4,
-        sent=(1 + size.widening) * size.nbytes,
-        nic=(1 + size.widening) * links * size.nbytes,
-        moved=1.5 * size.nbytes,
-        added=size.nbytes,
-        overlaps=True,
-    )
+        rounds=size.rounds(2), near_steps=2 * math.ceil(math.log2(local)), net_steps=2 * math.ceil(math.log2(n_nodes)),
+        messages=4, sent=(1 + size.widening) * size.nbytes, nic=(1 + size.widening) * links * size.nbytes,
+        moved=1.5 * size.nbytes, added=size.nbytes, overlaps=True,
+    )  # fmt: skip
 
 
 ALGORITHM = Algorithm(
-    tree,
-    trees_plan,
-    slots=lambda topology, limits: 2 * TREES * SLOTS,
-    holds=PARTIALS,
-    signals=lambda topology: HALF_BUFFERS * TREES * SLOTS,
-    shares=lambda topology: TREES,
-    cost_us=cost_us,
+    tree, trees_plan, slots=lambda topology, limits: 2 * TREES * SLOTS, holds=PARTIALS,
+    signals=lambda topology: HALF_BUFFERS * TREES * SLOTS, shares=lambda topology: TREES, cost_us=cost_us,
     peer_table=double_tree,
-)
+)  # fmt: skip

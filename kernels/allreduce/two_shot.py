@@ -8,10 +8,8 @@ round before.  Its signals come at its end, when the puts before them have long 
 from functools import partial
 
 from ..algorithm import ELEMENTS, ROUND_TWICE, Algorithm, per_pe
-from ..block import copy
+from ..block import combine_put, copy, fence, plus, put, signal_all, stage_for_put, wait_all
 from ..cost import shots_us
-from ..elements import combine_put, plus
-from ..messages import fence, put, signal_all, stage_for_put, wait_all
 from ..plans import MIN_PIECE_BYTES, piece_plan
 from ..records import PE, Reduction, Work
 from ..slots import Slots, half_buffer_slots, outbox_of, slot_at, staging_slots, word, words
@@ -93,14 +91,7 @@ def two_shot(pe: PE, call: Reduction, work: Work):
 
 
 ALGORITHM = Algorithm(
-    two_shot,
-    partial(piece_plan, pieces=4, min_piece_bytes=MIN_PIECE_BYTES, max_piece_bytes=1 << 30),
-    slots=per_pe(4),
-    holds=ELEMENTS,
-    signals=per_pe(4),
-    shares=per_pe(1),
-    outbox=False,
-    cost_us=partial(shots_us, shots=2, packets=False, overlaps=True),
-    residual=ROUND_TWICE,
-    canonical=True,
-)
+    two_shot, partial(piece_plan, pieces=4, min_piece_bytes=MIN_PIECE_BYTES, max_piece_bytes=1 << 30), slots=per_pe(4),
+    holds=ELEMENTS, signals=per_pe(4), shares=per_pe(1), outbox=False,
+    cost_us=partial(shots_us, shots=2, packets=False, overlaps=True), residual=ROUND_TWICE, canonical=True,
+)  # fmt: skip

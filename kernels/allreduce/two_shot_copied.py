@@ -8,8 +8,7 @@ arrived.  A chunk is contiguous: one copy for each PE.
 """
 
 from ..algorithm import Plan, ToCut, per_pe
-from ..elements import combine
-from ..messages import put, signal_all, wait_all
+from ..block import combine, put, signal_all, wait_all
 from ..plans import MAX_PIECE_BYTES, MIN_BLOCK_BYTES, MIN_PIECE_BYTES, VECTOR_ELEMS, cut, piece_algorithm
 from ..records import PE, Reduction, Work
 from ..slots import block_words, half_buffer_slots, outbox_of, slot_at, word

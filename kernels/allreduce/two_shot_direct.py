@@ -10,9 +10,7 @@ it in its stream is done, and it has read the chunk.
 from functools import partial
 
 from ..algorithm import ELEMENTS, Algorithm, per_pe
-from ..block import block
-from ..elements import combine_put
-from ..messages import fence, signal_all, wait_all
+from ..block import block, combine_put, fence, signal_all, wait_all
 from ..plans import MIN_PIECE_BYTES, piece_plan
 from ..records import PE, Reduction, Work
 from ..slots import half_buffer_slots, outbox_of, slot_at, staging_slots, word, words
@@ -55,11 +53,6 @@ def two_shot_direct(pe: PE, call: Reduction, work: Work):
 
 
 ALGORITHM = Algorithm(
-    two_shot_direct,
-    partial(piece_plan, pieces=2, min_piece_bytes=MIN_PIECE_BYTES),
-    slots=per_pe(2),
-    holds=ELEMENTS,
-    shares=per_pe(1),
-    outbox=False,
-    canonical=True,
-)
+    two_shot_direct, partial(piece_plan, pieces=2, min_piece_bytes=MIN_PIECE_BYTES), slots=per_pe(2), holds=ELEMENTS,
+    shares=per_pe(1), outbox=False, canonical=True,
+)  # fmt: skip

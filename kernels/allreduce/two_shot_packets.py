@@ -65,10 +65,6 @@ def two_shot_packets(pe: PE, call: Reduction, work: Work):
 
 
 ALGORITHM = packet_algorithm(
-    two_shot_packets,
-    slots=per_pe(2),
-    shares=per_pe(1),
-    cost_us=partial(shots_us, shots=2, packets=True, overlaps=False),
-    residual=ROUND_TWICE,
-    canonical=True,
-)
+    two_shot_packets, slots=per_pe(2), shares=per_pe(1), cost_us=partial(shots_us, shots=2, packets=True, overlaps=False),
+    residual=ROUND_TWICE, canonical=True,
+)  # fmt: skip

@@ -4,8 +4,7 @@ Source: the LL128 protocol of NCCL.  One latency step; the root sends the vector
 """
 
 from ..algorithm import per_pe
-from ..messages import signal_all, wait_all
-from ..packets import receive_packets, send_packets
+from ..block import receive_packets, send_packets, signal_all, wait_all
 from ..plans import packet_algorithm
 from ..records import PE, Transfer, Work
 from ..slots import block_words, inbox_of

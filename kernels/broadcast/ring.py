@@ -5,8 +5,7 @@ but the last sends the vector once, to one neighbour.
 """
 
 from ..algorithm import ELEMENTS, Algorithm
-from ..block import copy
-from ..messages import put_signal, signal, wait
+from ..block import copy, put_signal, signal, wait
 from ..plans import pipeline_plan
 from ..records import PE, Transfer, Work
 from ..slots import block_words, inbox_of, outbox_of, word

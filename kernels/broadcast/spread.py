@@ -5,8 +5,7 @@ et al. 1994), in one latency step each.  No PE sends or receives the vector more
 """
 
 from ..algorithm import per_pe, per_peer
-from ..block import copy
-from ..messages import put, signal_all, wait, wait_all
+from ..block import copy, put, signal_all, wait, wait_all
 from ..plans import piece_algorithm
 from ..records import PE, Transfer, Work
 from ..slots import block_words, inbox_slots, slot_at, word

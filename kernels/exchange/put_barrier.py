@@ -5,8 +5,7 @@ barrier every put has landed.  All PEs of the team take part, each with its own
 partner (itself, when it has none).
 """
 
-from ..block import block, copy
-from ..messages import put, stage_for_put, wait_all
+from ..block import block, copy, put, stage_for_put, wait_all
 from ..records import PE, Message, Work
 from ..slots import inbox_of, words
 from ..steps import fence_signal_all, load_epoch, rounds, store_epoch

@@ -4,8 +4,7 @@ Source: the Penny worklog, part 1.  Replaces the barrier by a signal between the
 two PEs; the fence orders the signal after the data.
 """
 
-from ..block import block, copy
-from ..messages import fence, put, signal, stage_for_put, wait
+from ..block import block, copy, fence, put, signal, stage_for_put, wait
 from ..records import PE, Message, Work
 from ..slots import word
 from ..steps import load_counter, rounds, store_counter

@@ -4,8 +4,7 @@ Source: the Penny worklog, part 1.  The put orders its own signal, and the two
 PEs never meet at a barrier.
 """
 
-from ..block import block, copy
-from ..messages import fence, put_signal, stage_for_put, wait
+from ..block import block, copy, fence, put_signal, stage_for_put, wait
 from ..records import PE, Message, Work
 from ..slots import word
 from ..steps import load_counter, rounds, store_counter

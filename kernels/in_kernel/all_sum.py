@@ -10,9 +10,7 @@ that came from them, and releases the other blocks of its PE.
 
 from typing import NamedTuple
 
-from ..block import add_shared, arrive_last, copy, lanes, sync
-from ..messages import put_signal, read_epoch, signal, wait, wait_all
-from ..primitive import Words
+from ..block import Words, add_shared, arrive_last, copy, lanes, put_signal, read_epoch, signal, sync, wait, wait_all
 from .exact import WORD_BYTES, WORDS, WORDS_BYTES, Bins, add_to_words, read_sum
 
 EPOCH_WORDS = 16  # the last finished epoch, the counter of ``arrive_last``, and the rest of a cache line

@@ -10,8 +10,7 @@ those of e.  Four copies of what the words were are kept, and every block writes
 copy of e + 2 has taken the sums of e + 1, so all blocks have read the copy of e - 2.
 """
 
-from ..block import add_shared, block, copy, is_leader
-from ..packets import add_counted_sums, counted_sums
+from ..block import add_counted_sums, add_shared, block, copy, counted_sums, is_leader
 from .all_sum import COUNTED_WORDS, EPOCH_WORDS, GridBarrier, grid_barrier, sums_at, words_at
 from .exact import WORD_BYTES, WORDS_BYTES, add_to_words, in_units, read_sum
 

@@ -10,8 +10,7 @@ Source: the indexed sums of Demmel and Nguyen, "Parallel Reproducible Summation"
 
 from typing import NamedTuple
 
-from ..block import add_block_sums
-from ..messages import read_epoch
+from ..block import add_block_sums, read_epoch
 
 BINS = 6
 BIN_BITS = 30

@@ -5,8 +5,7 @@ receives n-1 vectors, so this is for two PEs.
 """
 
 from ..algorithm import per_pe
-from ..elements import combine
-from ..messages import put_signal, signal_all, wait, wait_all
+from ..block import combine, put_signal, signal_all, wait, wait_all
 from ..plans import piece_algorithm
 from ..records import PE, Reduction, Work
 from ..slots import block_words, inbox_slots, outbox_of, slot_at, word

@@ -5,9 +5,7 @@ latency step each.  No PE sends or receives the vector more than once.
 """
 
 from ..algorithm import per_pe, per_peer
-from ..block import copy
-from ..elements import combine
-from ..messages import put, put_signal, signal_all, wait, wait_all
+from ..block import combine, copy, put, put_signal, signal_all, wait, wait_all
 from ..plans import piece_algorithm
 from ..records import PE, Reduction, Work
 from ..slots import block_words, inbox_slots, outbox_of, slot_at, word

@@ -4,8 +4,7 @@ Source: the LL128 protocol of NCCL.  One latency step; the root receives the vec
 """
 
 from ..algorithm import per_pe
-from ..messages import signal_all, wait
-from ..packets import combine_packets, send_packets
+from ..block import combine_packets, send_packets, signal_all, wait
 from ..plans import packet_algorithm
 from ..records import PE, Reduction, Work
 from ..slots import block_words, outbox_of, packet_slots, slot_at, word

@@ -5,8 +5,7 @@ the root sends the vector once, as partials, to one neighbour.
 """
 
 from ..algorithm import PARTIALS, Algorithm
-from ..elements import reduce, reduce_and_round, to_partials
-from ..messages import put_signal, signal, wait
+from ..block import put_signal, reduce, reduce_and_round, signal, to_partials, wait
 from ..plans import pipeline_plan
 from ..records import PE, Reduction, Work
 from ..slots import block_words, inbox_of, outbox_of, word

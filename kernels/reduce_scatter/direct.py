@@ -6,8 +6,7 @@ arrived.  Each PE sends n-1 chunks, in one latency step.
 """
 
 from ..algorithm import per_pe
-from ..elements import combine
-from ..messages import put, wait_all
+from ..block import combine, put, wait_all
 from ..plans import piece_algorithm
 from ..records import PE, Reduction, Work
 from ..slots import block_words, half_buffer_slots, outbox_of, slot_at

@@ -5,8 +5,7 @@ sends n-1 chunks of partials, in n-1 messages, all to one neighbour.
 """
 
 from ..algorithm import PARTIALS, Algorithm, per_peer
-from ..elements import reduce, reduce_and_round, to_partials
-from ..messages import put_signal, wait
+from ..block import put_signal, reduce, reduce_and_round, to_partials, wait
 from ..plans import slots_plan
 from ..records import PE, Reduction, Work
 from ..slots import inbox_of, outbox_of, word, words

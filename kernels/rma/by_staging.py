@@ -4,8 +4,7 @@ NVSHMEM puts from, and gets into, symmetric and registered memory only.  So the 
 of the workspace, piece by piece.  A launch has at most as many blocks as there are staging buffers.
 """
 
-from ..block import arrive_last, block, copy, lock, unlock
-from ..messages import fence, get, put, signal
+from ..block import arrive_last, block, copy, fence, get, lock, put, signal, unlock
 from ..records import Message, StagingBuffers
 from ..slots import word
 from .on_stream import share
