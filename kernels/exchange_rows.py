@@ -39,8 +39,8 @@ def put_rows(pe: PE, call: Transfer, rows: Rows, start: int, slot: int) -> None:
 def exchange_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> None:
     """out (n_pes, nbytes) = the row that each PE has for this one: row p of its src is for PE p.
 
-    The first pieces go through the inbox.  They tell the receiver that this PE's call has begun and where its out is,
-    so that later pieces go straight into out: nothing is copied twice.
+    The first pieces go through the inbox.  They show the receiver that this PE's call has begun.  Later pieces go
+    straight into out, whose place a word gives: nothing is copied twice.
 
     src_stride_bytes: from one row of src to the next; 0: one row for all PEs
 

@@ -12,7 +12,7 @@ from .records import PE
 class Folded(NamedTuple):
     """A team folded to a power of two.
 
-    p:    PEs that exchange, numbered 0, ..., p - 1 anew;  rem: PEs that sit out
+    p:    PEs that exchange, with new numbers 0, ..., p - 1;  rem: PEs that sit out
     rank: this PE's new number, or that of the other one of its pair if it sits out
     """
 

@@ -41,8 +41,11 @@ def first_round(work: Work, round_size: int) -> tuple[int, int, int]:
 
 
 def first_count(work: Work, round_size: int) -> tuple[int, int, int]:
-    """``first_round`` with ``load_count``."""
-    return load_count(work), block() * round_size, blocks() * round_size
+    """``first_round`` without the tag of the epoch, for kernels whose latency matters: they add it with ``tag_epoch``.
+
+    The GPU waits for the count where it is first used: after the branches and addresses of a round.
+    """
+    return read_epoch(work.epochs, block()), block() * round_size, blocks() * round_size
 
 
 def piece(call: Reduction, start: int, k: int = 0) -> Piece:
@@ -96,14 +99,6 @@ def load_epoch(work: Work) -> int:
 def store_epoch(work: Work, epoch: int) -> None:
     """Record the last epoch of a call for the next one."""
     store_counter(work, work.epochs, block(), epoch)
-
-
-def load_count(work: Work) -> int:
-    """``load_epoch`` without the tag, for kernels whose latency matters: they add it with ``tag_epoch``.
-
-    The GPU waits for the count where it is first used: after the branches and addresses of a round.
-    """
-    return read_epoch(work.epochs, block())
 
 
 def tag_epoch(work: Work, count: int) -> int:

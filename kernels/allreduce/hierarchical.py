@@ -95,7 +95,7 @@ def reduce_between_nodes(pe: PE, call: Reduction, node: Group, rail_peers: Group
 
 
 def gather_between_nodes(pe: PE, call: Reduction, node: Group, rail_peers: Group, now: Round):
-    """Every rail peer hands its complete chunk to all."""
+    """Every rail peer puts its complete chunk to all."""
     arrived = word(now.words, node.n + rail_peers.n)
     chunk = now.whole + rail_peers.rank * call.piece_elems * call.item_bytes
     nbytes = piece(call, now.start + node.rank * now.slice_elems, rail_peers.rank).nbytes
@@ -106,7 +106,7 @@ def gather_between_nodes(pe: PE, call: Reduction, node: Group, rail_peers: Group
 
 
 def gather_in_node(pe: PE, call: Reduction, node: Group, rail_peers: Group, now: Round):
-    """Every PE hands its whole slice to all PEs of its node."""
+    """Every PE puts its whole slice to all PEs of its node."""
     own, arrived = slice_of(call, now, node.rank), word(now.words, node.n + 2 * rail_peers.n)
     for k in range(1, node.n):
         put(pe.ctx, slot_at(now.slices, node.rank), now.whole, own.nbytes, read_peer(node.pes, other(node, k)))

@@ -87,7 +87,7 @@ def reduce_between_nodes(pe: PE, call: Reduction, node: Group, rail_peers: Group
 
 
 def gather_in_node(pe: PE, call: Reduction, node: Group, now: Round):
-    """Every PE hands its slice to all PEs of its node."""
+    """Every PE sends its slice to all PEs of its node."""
     own = piece(call, now.start, node.rank)
     nbytes = own.nbytes
     for k in range(1, node.n):

@@ -29,7 +29,7 @@ def packets(pe: PE, call: Transfer, work: Work):
                 send_packets(pe.ctx, slot, call.src + start, nbytes, epoch, peer(pe, k))
         else:
             receive_packets(pe.ctx, call.out + start, slot, nbytes, epoch, call.root)
-            # To all, for another may be the root next time.
+            # To all: another PE may be the root next time.
             signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)
         start += stride
     if pe.me == call.root:

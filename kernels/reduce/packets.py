@@ -35,7 +35,7 @@ def packets(pe: PE, call: Reduction, work: Work):
             send_packets(pe.ctx, slot_at(slots, pe.me), own.src, own.nbytes, epoch, call.root)
         start += stride
     if pe.me != call.root:
-        signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)  # for this PE may be the root next time
+        signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)  # this PE may be the root next time
     store_epoch(work, epoch)
 
 
