@@ -33,9 +33,9 @@ class Half(NamedTuple):
 class Round(NamedTuple):
     """Where a block's messages of an epoch are.
 
-    slots:         (lower + 1,) in the inbox: a slot for each PE of this half, and one for the other half
-    stage_for_put: this PE's elements;  part: the partial of this half;  both in the outbox
-    words:         (lower + 1,), one a slot
+    slots:  (lower + 1,) in the inbox: a slot for each PE of this half, and one for the other half
+    staged: this PE's elements;  part: the partial of this half;  both in the outbox
+    words:  (lower + 1,), one a slot
     """
 
     epoch: int

@@ -22,20 +22,18 @@ from ..steps import Piece, load_epoch, piece, piece_from, rounds, store_epoch
 class Round(NamedTuple):
     """A round of a block: (n_local slices, n_nodes chunks) from element ``start`` on.
 
-    parts, slices: (n_local,) slices of elements from the node's PEs;  partials: (n_nodes,) chunks from the rail peers
-    whole: this PE's complete slice;  added: its slice, of partials;  staging: (n_local,) slices for ``stage_for_put``
+    inbox:  slots of a slice: parts (n_local,), partials, this PE's complete slice, slices (n_local,)
+    outbox: slots of a slice: this PE's slice of partials, then (n_local,) for ``stage_for_put``
+    partials: (n_nodes,) chunks in the inbox, from each rail peer
     words: signals of parts (n_local,), of partials and complete chunks (n_nodes,) each, and of slices (n_local,)
     """
 
     epoch: int
     start: int
     slice_elems: int
-    parts: Slots
+    inbox: Slots
+    outbox: Slots
     partials: Slots
-    whole: int
-    slices: Slots
-    added: int
-    staging: Slots
     words: int
 
 
@@ -43,16 +41,12 @@ def round_of(call: Reduction, work: Work, groups: tuple[Group, Group], start: in
     """Two buffers and two sets of words are enough: a slice of round e+1 comes from a PE that has heard from every PE in
     round e+1, so all PEs have read round e."""
     node, rail_peers = groups
-    chunk_bytes = call.piece_elems * call.acc_bytes
-    slice_bytes = rail_peers.n * chunk_bytes
-    parts, added = inbox_of(work, epoch), outbox_of(work, epoch)
-    partials = parts + node.n * slice_bytes
-    whole = partials + slice_bytes
-    return Round(
-        epoch, start, rail_peers.n * call.piece_elems, Slots(parts, slice_bytes), Slots(partials, chunk_bytes), whole,
-        Slots(whole + slice_bytes, slice_bytes), added, Slots(added + slice_bytes, slice_bytes),
-        words(work, epoch, 2 * (node.n + rail_peers.n)),
-    )  # fmt: skip
+    slice_elems = rail_peers.n * call.piece_elems
+    inbox = Slots(inbox_of(work, epoch), slice_elems * call.acc_bytes)
+    outbox = Slots(outbox_of(work, epoch), inbox.nbytes)
+    partials = Slots(slot_at(inbox, node.n), call.piece_elems * call.acc_bytes)
+    own_words = words(work, epoch, 2 * (node.n + rail_peers.n))
+    return Round(epoch, start, slice_elems, inbox, outbox, partials, own_words)
 
 
 def slice_of(call: Reduction, now: Round, k: int) -> Piece:
@@ -66,22 +60,22 @@ def reduce_in_node(pe: PE, call: Reduction, node: Group, now: Round):
     for k in range(1, node.n):
         rank = other(node, k)
         part, to = slice_of(call, now, rank), read_peer(node.pes, rank)
-        source = stage_for_put(pe.ctx, slot_at(now.staging, rank), part.src, part.nbytes, to)
-        put(pe.ctx, slot_at(now.parts, node.rank), source, part.nbytes, to)
+        source = stage_for_put(pe.ctx, slot_at(now.outbox, 1 + rank), part.src, part.nbytes, to)
+        put(pe.ctx, slot_at(now.inbox, node.rank), source, part.nbytes, to)
     signal_group(pe, node, now.words, now.epoch)  # its fence frees the staging buffers
-    own = slice_of(call, now, node.rank)
+    own, added = slice_of(call, now, node.rank), now.outbox.address
     wait_group(pe, node, now.words, now.epoch)
     for rank in range(node.n):
-        elements = own.src if rank == node.rank else slot_at(now.parts, rank)
+        elements = own.src if rank == node.rank else slot_at(now.inbox, rank)
         if rank == 0:
-            to_partials(pe.ctx, now.added, elements, own.n_elems)
+            to_partials(pe.ctx, added, elements, own.n_elems)
         else:
-            reduce(pe.ctx, now.added, now.added, elements, own.n_elems)
+            reduce(pe.ctx, added, added, elements, own.n_elems)
 
 
 def reduce_between_nodes(pe: PE, call: Reduction, node: Group, rail_peers: Group, now: Round):
     """Every rail peer gets its chunk of the slice from all, and adds it up in their order."""
-    added = Slots(now.added, now.partials.nbytes)  # (n_nodes,)
+    added = Slots(now.outbox.address, now.partials.nbytes)  # (n_nodes,)
     start, arrived = now.start + node.rank * now.slice_elems, word(now.words, node.n)
     for k in range(1, rail_peers.n):
         rank = other(rail_peers, k)
@@ -89,7 +83,7 @@ def reduce_between_nodes(pe: PE, call: Reduction, node: Group, rail_peers: Group
         signal_word, to = word(arrived, rail_peers.rank), read_peer(rail_peers.pes, rank)
         put_signal(pe.ctx, there, slot_at(added, rank), nbytes, signal_word, now.epoch, to)
     wait_group(pe, rail_peers, arrived, now.epoch)
-    total = now.whole + rail_peers.rank * call.piece_elems * call.item_bytes
+    total = slot_at(now.inbox, node.n + 1) + rail_peers.rank * call.piece_elems * call.item_bytes
     n = piece(call, start, rail_peers.rank).n_elems
     add_up(pe, rail_peers, Sum(total, slot_at(added, rail_peers.rank), now.partials, n))
 
@@ -97,7 +91,7 @@ def reduce_between_nodes(pe: PE, call: Reduction, node: Group, rail_peers: Group
 def gather_between_nodes(pe: PE, call: Reduction, node: Group, rail_peers: Group, now: Round):
     """Every rail peer puts its complete chunk to all."""
     arrived = word(now.words, node.n + rail_peers.n)
-    chunk = now.whole + rail_peers.rank * call.piece_elems * call.item_bytes
+    chunk = slot_at(now.inbox, node.n + 1) + rail_peers.rank * call.piece_elems * call.item_bytes
     nbytes = piece(call, now.start + node.rank * now.slice_elems, rail_peers.rank).nbytes
     for k in range(1, rail_peers.n):
         to = read_peer(rail_peers.pes, other(rail_peers, k))
@@ -108,15 +102,16 @@ def gather_between_nodes(pe: PE, call: Reduction, node: Group, rail_peers: Group
 def gather_in_node(pe: PE, call: Reduction, node: Group, rail_peers: Group, now: Round):
     """Every PE puts its whole slice to all PEs of its node."""
     own, arrived = slice_of(call, now, node.rank), word(now.words, node.n + 2 * rail_peers.n)
+    whole, slices = slot_at(now.inbox, node.n + 1), Slots(slot_at(now.inbox, node.n + 2), now.inbox.nbytes)
     for k in range(1, node.n):
-        put(pe.ctx, slot_at(now.slices, node.rank), now.whole, own.nbytes, read_peer(node.pes, other(node, k)))
+        put(pe.ctx, slot_at(slices, node.rank), whole, own.nbytes, read_peer(node.pes, other(node, k)))
     signal_group(pe, node, arrived, now.epoch)
-    copy(own.out, now.whole, own.nbytes)
+    copy(own.out, whole, own.nbytes)
     wait_group(pe, node, arrived, now.epoch)
     for k in range(1, node.n):
         rank = other(node, k)
         theirs = slice_of(call, now, rank)
-        copy(theirs.out, slot_at(now.slices, rank), theirs.nbytes)
+        copy(theirs.out, slot_at(slices, rank), theirs.nbytes)
 
 
 def hierarchical(pe: PE, call: Reduction, work: Work):

@@ -22,37 +22,25 @@ from ..steps import load_epoch, piece, rounds, store_epoch
 class Round(NamedTuple):
     """A round of a block: (n_local slices) from element ``start`` on.
 
-    parts:    (n_local,) packets: this PE's slice, from each PE of the node;  results: (n_local,) packets: slices
-    partials: (n_nodes,) slices of partials, from each rail peer;  arrived: (n_nodes,) words: a partial is here
-    added:    this PE's slice of partials, room: elements of one PE, whole: the result; all three in the outbox
+    slots:    (2 n_local,) packets: this PE's slice from each PE of the node, then complete slices
+    partials: (n_nodes,) slices of partials, from each rail peer;  words: (n_nodes,): a partial is here
+    outbox:   slots: this PE's slice of partials (two), the elements of one PE, the complete slice
     """
 
     epoch: int
     start: int
-    parts: Slots
-    results: Slots
+    slots: Slots
     partials: Slots
-    arrived: int
-    added: int
-    room: int
-    whole: int
+    words: int
+    outbox: Slots
 
 
 def round_of(work: Work, node: Group, rail_peers: Group, start: int, epoch: int) -> Round:
     """A message of round e+1 comes from a PE that has read all of round e: two buffers do, and two sets of words."""
     slots = packet_slots(work, epoch, 2 * (node.n + rail_peers.n))
+    partials = Slots(slot_at(slots, 2 * node.n), 2 * slots.nbytes)  # a partial may be twice an element
     outbox = Slots(outbox_of(work, epoch), slots.nbytes)
-    return Round(
-        epoch,
-        start,
-        slots,
-        Slots(slot_at(slots, node.n), slots.nbytes),
-        Slots(slot_at(slots, 2 * node.n), 2 * slots.nbytes),  # a partial may be twice an element
-        words(work, epoch, rail_peers.n),
-        outbox.address,
-        slot_at(outbox, 2),
-        slot_at(outbox, 3),
-    )
+    return Round(epoch, start, slots, partials, words(work, epoch, rail_peers.n), outbox)
 
 
 def reduce_in_node(pe: PE, call: Reduction, node: Group, now: Round):
@@ -60,45 +48,41 @@ def reduce_in_node(pe: PE, call: Reduction, node: Group, now: Round):
     for k in range(1, node.n):
         rank = other(node, k)
         part, to = piece(call, now.start, rank), read_peer(node.pes, rank)
-        at = slot_at(now.parts, node.rank)
-        send_packets(pe.ctx, at, part.src, part.nbytes, now.epoch, to)
-    own = piece(call, now.start, node.rank)
+        send_packets(pe.ctx, slot_at(now.slots, node.rank), part.src, part.nbytes, now.epoch, to)
+    own, added = piece(call, now.start, node.rank), now.outbox.address
     for rank in range(node.n):
         elements = own.src
         if rank != node.rank:
-            elements, source = now.room, read_peer(node.pes, rank)
-            nbytes = own.nbytes
-            receive_packets(pe.ctx, elements, slot_at(now.parts, rank), nbytes, now.epoch, source)
+            elements, source = slot_at(now.outbox, 2), read_peer(node.pes, rank)
+            receive_packets(pe.ctx, elements, slot_at(now.slots, rank), own.nbytes, now.epoch, source)
         if rank == 0:
-            to_partials(pe.ctx, now.added, elements, own.n_elems)
+            to_partials(pe.ctx, added, elements, own.n_elems)
         else:
-            reduce(pe.ctx, now.added, now.added, elements, own.n_elems)
+            reduce(pe.ctx, added, added, elements, own.n_elems)
 
 
 def reduce_between_nodes(pe: PE, call: Reduction, node: Group, rail_peers: Group, now: Round):
     """Every rail peer gets the slice from all, and adds it up in their order."""
-    n = piece(call, now.start, node.rank).n_elems
+    n, added = piece(call, now.start, node.rank).n_elems, now.outbox.address
     for k in range(1, rail_peers.n):
-        rank = other(rail_peers, k)
-        there, arrived = slot_at(now.partials, rail_peers.rank), word(now.arrived, rail_peers.rank)
-        put_signal(pe.ctx, there, now.added, n * call.acc_bytes, arrived, now.epoch, read_peer(rail_peers.pes, rank))
-    wait_group(pe, rail_peers, now.arrived, now.epoch)
-    add_up(pe, rail_peers, Sum(now.whole, now.added, now.partials, n))
+        to = read_peer(rail_peers.pes, other(rail_peers, k))
+        there, arrived = slot_at(now.partials, rail_peers.rank), word(now.words, rail_peers.rank)
+        put_signal(pe.ctx, there, added, n * call.acc_bytes, arrived, now.epoch, to)
+    wait_group(pe, rail_peers, now.words, now.epoch)
+    add_up(pe, rail_peers, Sum(slot_at(now.outbox, 3), added, now.partials, n))
 
 
 def gather_in_node(pe: PE, call: Reduction, node: Group, now: Round):
     """Every PE sends its slice to all PEs of its node."""
-    own = piece(call, now.start, node.rank)
-    nbytes = own.nbytes
+    own, whole = piece(call, now.start, node.rank), slot_at(now.outbox, 3)
     for k in range(1, node.n):
         to = read_peer(node.pes, other(node, k))
-        send_packets(pe.ctx, slot_at(now.results, node.rank), now.whole, nbytes, now.epoch, to)
-    copy(own.out, now.whole, nbytes)
+        send_packets(pe.ctx, slot_at(now.slots, node.n + node.rank), whole, own.nbytes, now.epoch, to)
+    copy(own.out, whole, own.nbytes)
     for k in range(1, node.n):
         rank = other(node, k)
         theirs, source = piece(call, now.start, rank), read_peer(node.pes, rank)
-        out, nbytes = theirs.out, theirs.nbytes
-        receive_packets(pe.ctx, out, slot_at(now.results, rank), nbytes, now.epoch, source)
+        receive_packets(pe.ctx, theirs.out, slot_at(now.slots, node.n + rank), theirs.nbytes, now.epoch, source)
 
 
 def hierarchical_packets(pe: PE, call: Reduction, work: Work):
