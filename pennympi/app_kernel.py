@@ -10,12 +10,12 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .arrays.dtypes import TABLE, DType
+from .arrays.dtypes import MOVED, TABLE, DType
 from .backend import Backend, Kernel
 from .call_guard import CallGuard
 from .compile.bind import annotated_kinds, annotations, parameters, records
 from .compile.options import KernelOptions, LaunchBounds
-from .errors import PennympiError
+from .errors import PennympiError, Unsupported
 from .kernels.algorithm import MAX_THREADS, WARP_THREADS
 from .kernels.block import Elements, Words
 from .memory.symmetric import SymmetricArrays
@@ -41,6 +41,8 @@ class AppKernel:
     ):
         self._backend, self._guard, self._arrays = backend, guard, arrays
         self._kernel, self._dtype, self._bounds = plain(kernel), dtype, bounds
+        if dtype.name in MOVED:
+            raise Unsupported(f"a kernel has no elements of {dtype.name}: convert the array, or pass a view of numbers")
         max_threads, min_blocks = bounds
         if not WARP_THREADS <= max_threads <= MAX_THREADS or max_threads % WARP_THREADS:
             raise ValueError(f"most_threads {max_threads} is not a multiple of {WARP_THREADS} up to {MAX_THREADS}")
@@ -142,6 +144,17 @@ class AppKernel:
         else:
             what = f"{wanted.__name__}"
         raise TypeError(f"kernel {self._name} takes {what} as {parameters(self._kernel)[1 + i]}, not {given}")
+
+
+def compile_kernels(kernels: list[AppKernel], local_pe: int, n_local: int) -> None:
+    """Compile kernels.  The PEs of a node begin with another one each, and find those of the others compiled."""
+    for one in kernels:
+        if not isinstance(one, AppKernel):
+            raise TypeError(f"compile takes what team.kernel() returned, not {type(one).__name__}")
+    unlike = list({one.key: one for one in kernels}.values())
+    own = len(unlike) * local_pe // n_local
+    for one in (*unlike[own:], *unlike[:own], *kernels):
+        one.compile()
 
 
 def _fitting(annotation: Any, own: DType) -> tuple[DType, ...] | None:

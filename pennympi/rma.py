@@ -13,6 +13,7 @@ from .kernels.rma import by_staging
 from .kernels.rma import on_stream as kernels
 from .memory.symmetric import SymmetricArrays, keep
 from .memory.workspace import make_workspace
+from .state import state
 
 MIN_BLOCK_BYTES = 16384  # that one block of a put moves, unless the put is smaller
 KERNEL_MAX_BYTES = 256 << 10  # of a put by a kernel of the library; larger ones go by NVSHMEM's host call
@@ -143,8 +144,7 @@ class OneSided:
 
         What was checked once is found by its facts: the check takes longer than a message to another node.
         """
-        arrays = self._arrays
-        facts = None if arrays.freed else self._backend.heap.facts((arrays.changes, dst, src, pe, *signal))
+        facts = None if state.freed else self._backend.heap.facts((state.changes, dst, src, pe, *signal))
         found = self._checked.get(facts)
         if found is None:
             to, source = self._pair(dst, src, pe, symmetric_dst=True)

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,7 @@ from .errors import PennympiError, SymmetricHeapExhausted, Unsupported
 from .files import FileError
 from .job import exits
 from .job.job import Job
+from .state import state
 from .team import Team
 from .wall_time import timed
 
@@ -115,3 +117,12 @@ def why_no_cuda() -> str:
     except Exception as error:  # of many types, when the driver is missing or too old
         return f"CUDA does not start: {error}"
     return ""
+
+
+def _end_in_child() -> None:
+    """In a forked child: it has no place in the job, and must not write into the memory that the PEs share."""
+    for team in list(state.teams):
+        team._end("this process was forked from a PE of the team, and only the PE itself can use it")
+
+
+os.register_at_fork(after_in_child=_end_in_child)

@@ -1,22 +1,19 @@
 """Team: the PEs of a communicator, and everything that they can do together."""
 
-import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, get_args
-from weakref import WeakSet
 
 import numpy as np
 
-from .annotations import AnyStream, Array, DTypeLike, ExchangeForm, NewArray, Number, Priority, Shape, Stream
-from .app_kernel import AppKernel
-from .arrays.dtypes import DEFAULT, MOVED, dtype_of, dtype_of_value, scalar
+from .annotations import AnyStream, Array, DTypeLike, NewArray, Number, Priority, Shape, Stream
+from .app_kernel import AppKernel, compile_kernels
+from .arrays.dtypes import DEFAULT, dtype_of, dtype_of_value, scalar
 from .backend import Backend, Body
 from .call_guard import FINALIZED, CallGuard
 from .collectives.base import CollectiveContext
 from .collectives.calls import Collectives
-from .collectives.exchange import Exchange
 from .compile.options import LaunchBounds
-from .errors import NotInitialized, Unsupported
+from .errors import NotInitialized
 from .grid.arguments import agreed_decomposition
 from .grid.grid import Grid
 from .job.job import Job
@@ -24,8 +21,10 @@ from .kernels.algorithm import MAX_THREADS
 from .loop import Loop, make_loop
 from .memory.symmetric import SymmetricArrays
 from .memory.workspace import Workspaces
-from .rma import OneSided, check_pe
+from .one_sided import OneSidedCalls
+from .rma import check_pe
 from .selection.choose import agree_on_selection
+from .state import state
 from .topology.facts import facts
 from .topology.hardware import read_hardware
 from .topology.layout import Layout
@@ -33,7 +32,7 @@ from .topology.topology import topology_of
 from .units import size_text
 
 
-class Team(Collectives):
+class Team(OneSidedCalls, Collectives):
     """A group of PEs with a symmetric heap; made by ``pennympi.init``.
 
     me, n_pes:   this PE's number and the number of PEs; ``rank`` and ``size`` are other names of them
@@ -68,12 +67,11 @@ class Team(Collectives):
         selection, guard = agree_on_selection(job, backend, self.pe_topology), CallGuard(job)
         self._workspaces = Workspaces(backend, job, self.pe_topology)
         self._arrays = SymmetricArrays(backend, job, self._workspaces)
-        self._rma = OneSided(backend, job, self._arrays)
-        self._exchange = Exchange(backend, job, guard, self._arrays)
         context = CollectiveContext(backend, job, guard, self._arrays, self.pe_topology, self._workspaces, sms)
         self._context = context
-        super().__init__(context, selection)
-        _open.add(self)
+        OneSidedCalls.__init__(self, context)
+        Collectives.__init__(self, context, selection)
+        state.teams.add(self)
 
     # Symmetric arrays ------------------------------------------------------------------
     def empty(self, shape: Shape, dtype: DTypeLike = DEFAULT) -> NewArray:
@@ -168,81 +166,6 @@ class Team(Collectives):
         self._guard.check_open()
         self._backend.streams.synchronize(stream)
 
-    # One-sided -------------------------------------------------------------------------
-    def put(self, dst: Array, src: Array, pe: int, stream: AnyStream | None = None) -> None:
-        """``dst`` on PE ``pe`` = ``src``, in stream order.  Not collective.
-
-        dst: a symmetric array or a view of one; its local instance names the remote one
-        src: any array of the same count and dtype.  If no pointer reaches the PE, src is copied first, unless it is
-             symmetric or registered
-        Raises TypeError, ValueError (dst, src, pe), Unsupported (dtype), PeerTimeout.
-        """
-        self._guard.check_open()
-        self._rma.put(dst, src, pe, self._backend.streams.handle(stream))
-
-    def get(self, dst: Array, src: Array, pe: int, stream: AnyStream | None = None) -> None:
-        """``dst`` = ``src`` on PE ``pe``, in stream order.  Not collective.
-
-        dst: an array
-        src: a symmetric array or view of the same count and dtype; its local instance names the remote one
-        Raises as ``put``.
-        """
-        self._guard.check_open()
-        self._rma.get(dst, src, pe, self._backend.streams.handle(stream))
-
-    def put_signal(
-        self, dst: Array, src: Array, signal: Array, value: int, pe: int, stream: AnyStream | None = None
-    ) -> None:
-        """``put``, then set ``signal`` on PE ``pe`` to ``value``: a PE that sees the value sees the data.  Not
-        collective.
-
-        signal: one element of ``signals(n)``, such as words[3:4]
-        value:  int from 0 to 2**62 - 1, larger than any that this word had before
-        Two values for one word that are under way on a network at a time may arrive in either order: use two words
-        alternately, or send the second value when you know that the first has been seen.
-        Raises as ``put``.
-        """
-        self._guard.check_open()
-        self._rma.put_signal(dst, src, signal, value, pe, self._backend.streams.handle(stream))
-
-    def wait_signal(self, signal: Array, value: int, source: int | None = None, stream: AnyStream | None = None) -> None:
-        """Hold the stream until ``signal`` of this PE is at least ``value``.  Not collective.
-
-        signal, value: see ``put_signal``, also on two values under way: the later one ends the wait for the earlier
-        source: the PE that sets the signal, which a PeerTimeout then names; None: not known
-        Raises TypeError, ValueError (signal, value, source), PeerTimeout.
-        """
-        self._guard.check_open()
-        self._rma.wait_signal(signal, value, source, self._backend.streams.handle(stream))
-
-    def quiet(self, stream: AnyStream | None = None) -> None:
-        """Complete this PE's earlier puts, in stream order.  Not collective.  Raises TypeError (not a stream)."""
-        self._guard.check_open()
-        self._backend.peers.quiet(self._backend.streams.handle(stream))
-
-    def barrier(self, stream: AnyStream | None = None) -> None:
-        """Hold the stream until the streams of all PEs have come to this call, and complete earlier puts.  Collective.
-
-        Raises TypeError (not a stream), PeerTimeout.
-        """
-        handle = self._backend.streams.handle(stream)
-        self._guard.enter("barrier")
-        self._rma.barrier(handle, stream)
-
-    # Exchange --------------------------------------------------------------------------
-    def exchange(
-        self, recv: Array, send: Array, pe: int, form: ExchangeForm = "put_signal", stream: AnyStream | None = None
-    ) -> None:
-        """Swap with PE ``pe``, which makes the same call: recv = its send, in stream order.  recv may be send.
-
-        recv, send: arrays of the same count and dtype
-        form: "put_signal" (fastest) or "put_fence_signal": collective over the two PEs only;
-              "put_barrier": collective over the team
-        Raises TypeError, ValueError (arrays, pe, form), Unsupported (dtype), PeerTimeout.
-        """
-        self._guard.check_open()
-        self._exchange.swap(recv, send, pe, form, self._backend.streams.handle(stream), stream)
-
     # Grids -----------------------------------------------------------------------------
     def grid(
         self, shape: Shape, dims: Shape | None = None, periodic: bool | Sequence[bool] = False, halo: Shape = 1
@@ -296,10 +219,8 @@ class Team(Collectives):
         also complex numbers and bools).
         """
         self._guard.check_open()
-        row, bounds = dtype_of(dtype), LaunchBounds(most_threads, resident)
-        if row.name in MOVED:
-            raise Unsupported(f"a kernel has no elements of {row.name}: convert the array, or pass a view of numbers")
-        return AppKernel(self._backend, self._guard, self._arrays, kernel, row, bounds)
+        bounds = LaunchBounds(most_threads, resident)
+        return AppKernel(self._backend, self._guard, self._arrays, kernel, dtype_of(dtype), bounds)
 
     def compile(self, kernels: Iterable[AppKernel]) -> None:
         """Compile kernels before their first launch.  Not collective.
@@ -311,14 +232,7 @@ class Team(Collectives):
         Raises TypeError.
         """
         self._guard.check_open()
-        wanted = list(kernels)
-        for one in wanted:
-            if not isinstance(one, AppKernel):
-                raise TypeError(f"compile takes what team.kernel() returned, not {type(one).__name__}")
-        unlike = list({one.key: one for one in wanted}.values())
-        own = len(unlike) * self.local_pe // self.n_local
-        for one in (*unlike[own:], *unlike[:own], *wanted):  # which finds those that are alike compiled
-            one.compile()
+        compile_kernels(list(kernels), self.local_pe, self.n_local)
 
     def gather(self, data: Any) -> list[Any]:
         """Every PE's ``data``, any object that can be pickled, in the order of the PEs.  Collective.
@@ -367,7 +281,7 @@ class Team(Collectives):
         """Let every method and every plan raise NotInitialized."""
         self._guard.close(why)
         self._arrays.plans.end(NotInitialized, why)
-        _open.discard(self)
+        state.teams.discard(self)
 
     def __repr__(self) -> str:
         end = "" if self._guard.is_open else ", finalized"
@@ -379,13 +293,3 @@ class Team(Collectives):
     def __exit__(self, kind: Any, exc: Any, trace: Any) -> None:
         if kind is None:
             self.finalize()  # after an exception the job's hooks end it, because the other PEs may be in any call
-
-
-def _end_in_child() -> None:
-    """In a forked child: it has no place in the job, and must not write into the memory that the PEs share."""
-    for team in list(_open):
-        team._end("this process was forked from a PE of the team, and only the PE itself can use it")
-
-
-_open: WeakSet[Team] = WeakSet()  # that are not finalized
-os.register_at_fork(after_in_child=_end_in_child)

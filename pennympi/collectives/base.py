@@ -23,6 +23,7 @@ from ..memory.symmetric import SymmetricArrays, keep
 from ..memory.workspace import Workspaces
 from ..selection.choose import algorithm_named, check_runs
 from ..settings import algorithm_for
+from ..state import state
 from .kinds import NUMBERS, Addresses, Kind
 from .persistent import Launch, plan_of
 
@@ -140,8 +141,7 @@ class Collective:
         if not guard.is_open:
             guard.check_open()
         handle = self._handle_of(stream)
-        arrays = self.arrays
-        facts = None if arrays.freed else self._facts((arrays.changes, algorithm, sms, *args))
+        facts = None if state.freed else self._facts((state.changes, algorithm, sms, *args))
         checked = self._checked.get(facts)
         if checked:
             launch, addresses = checked

@@ -4,18 +4,17 @@ from typing import Any
 
 from ..arrays.array_view import check_pair
 from ..arrays.dtypes import DType
-from ..backend import Backend, Kernel
-from ..call_guard import CallGuard
+from ..backend import Kernel
 from ..compile.options import KernelOptions
 from ..job.control import tag_of
-from ..job.job import Job
 from ..kernels.block import EPOCH_BITS
 from ..kernels.exchange import TABLE
 from ..kernels.records import Message
-from ..memory.symmetric import SymmetricArrays, keep
+from ..memory.symmetric import keep
 from ..memory.workspace import Workspace, make_workspace
 from ..rma import check_pe
-from .base import Launch
+from ..state import state
+from .base import CollectiveContext, Launch
 
 PIECE_BYTES = 65536  # of one message of one block
 MAX_BLOCKS = 32
@@ -25,8 +24,9 @@ DST, SRC = 2, 3  # places of the addresses among a kernel's parameters
 class Exchange:
     """The exchanges of one team."""
 
-    def __init__(self, backend: Backend, job: Job, guard: CallGuard, arrays: SymmetricArrays):
-        self._backend, self._job, self._arrays, self._count = backend, job, arrays, guard.count
+    def __init__(self, context: CollectiveContext):
+        backend, job = self._backend, self._job = context.backend, context.job
+        self._arrays, self._count = context.arrays, context.guard.count
         self._blocks = min(MAX_BLOCKS, backend.max_blocks)
         n, blocks = job.n_pes, self._blocks
         # The pairwise forms may be called by two PEs alone, so nothing can be allocated later.
@@ -42,8 +42,7 @@ class Exchange:
 
     def swap(self, recv: Any, send: Any, pe: int, form: str, handle: int, stream: Any) -> None:
         """Swap with PE ``pe``, in stream order.  Raises TypeError or ValueError."""
-        arrays = self._arrays
-        facts = None if arrays.freed else self._backend.heap.facts((arrays.changes, form, pe, recv, send))
+        facts = None if state.freed else self._backend.heap.facts((state.changes, form, pe, recv, send))
         checked = self._checked.get(facts)
         if checked is None:
             checked = self._launch_of(recv, send, pe, form)

@@ -20,11 +20,11 @@ from ..compile.bind import bind, call_source, helpers, is_tagged, kernel_hash, n
 from ..compile.cache import made_once
 from ..compile.options import KernelOptions, LaunchBounds
 from ..kernels.algorithm import MAX_THREADS
-from . import combine, lines, multicast, numbers, packets, pointers, primitives, remote
+from . import combine, lines, multicast, numbers, packets, pointers, primitives, remote, waits
 from .elements import accessors
 from .elements import implementations as element_implementations
 from .intrinsics import after_previous_kernel
-from .words import register_steps, together
+from .register_steps import register_steps, together
 
 BOUNDS = LaunchBounds(MAX_THREADS)
 HALVED = LaunchBounds(MAX_THREADS, 2)  # 64 registers a thread
@@ -37,13 +37,13 @@ _fusing = threading.RLock()  # Numba's compiler is one for all threads
 _LETTERS = {"i": numba.int64, "f": numba.float64}
 _LOCAL = (
     "block", "blocks", "lanes", "single_thread", "is_leader", "sync", "add_shared", "arrive_last", "lock", "unlock",
-    "block_sum", "add_block_sums", "product", "multiply_add", "bits", "copy", "wait", "wait_all", "refuse_count",
-    "read_peer", "read_epoch", "write_epoch", "missing_line",
+    "block_sum", "add_block_sums", "product", "multiply_add", "bits", "copy", "read_peer", "read_epoch", "write_epoch",
 )  # fmt: skip
 _PACKETS = ("send_packets", "receive_packets")
 _ADDED_PACKETS = ("combine_packets", "reduce_forward_packets", "receive_plus", "exchange_reduce_packets")
 _MULTICAST = ("store_multicast", "meet_multicast")
 _NUMBERS = ("marked", "send_number", "all_sent", "take_numbers", "add_counted_sums", "counted_sums")
+_OWN_WAITS = ("wait", "wait_all", "refuse_count", "missing_line")
 _WAITS = ("wait", "wait_all", "receive_packets")  # remote.py has its own, for when they give up
 _PEER = ("put", "stage_for_put", "get", "put_signal", "fence", "signal", "signal_all")
 
@@ -96,6 +96,7 @@ def _implementations(name: str, tagged: bool, options: KernelOptions, target: Ta
     """{primitive that a kernel of these options may call: its compiled implementation}.  tagged: ``bind.is_tagged``"""
     reduction, n_pes, near = options.reduction, options.constants.get("n_pes", 0), not target.beyond
     plain: dict[str, Any] = {primitive: getattr(primitives, primitive) for primitive in _LOCAL}
+    plain |= {primitive: getattr(waits, primitive) for primitive in _OWN_WAITS}
     plain |= {primitive: getattr(pointers if near else remote, primitive) for primitive in _PEER}
     plain |= {primitive: getattr(packets, primitive) for primitive in _PACKETS}
     plain |= {primitive: getattr(numbers, primitive) for primitive in _NUMBERS}

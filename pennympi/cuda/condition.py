@@ -7,7 +7,7 @@ from numba.cuda.extending import intrinsic
 
 from ..kernels.block import Words
 from .intrinsics import load_volatile
-from .primitives import GAVE_UP
+from .waits import GAVE_UP
 
 THREADS = 32
 

@@ -4,7 +4,7 @@ from numba import cuda
 
 from .intrinsics import copy_one_16, divide_32, load_1, load_4, load_word, store_1, store_4, store_word
 from .pointers import at
-from .primitives import GAVE_UP
+from .waits import GAVE_UP
 from .words import load_pair, store_pair
 
 

@@ -20,8 +20,8 @@ from ..kernels.algorithm import SWITCH_ADDS
 from ..kernels.block import EPOCH_BITS, POISON
 from .intrinsics import assembly, load_acquire, load_word, reading, statement, store_release
 from .pointers import at
-from .primitives import GAVE_UP, SPINS, check_wait, give_up, report_wait
 from .stubs import ITEM_BYTES, add_by_switch
+from .waits import GAVE_UP, SPINS, check_wait, give_up, report_wait
 from .words import PAIR, load_pair, split, store_pair, vector_of
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)

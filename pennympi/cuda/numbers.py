@@ -12,7 +12,8 @@ from numba.cuda.extending import intrinsic
 from ..kernels.block import POISON
 from ..kernels.in_kernel.exact import BAD_WORD, BIN_BITS, BINS, HALF, NAN, TOP_BIT, WORDS
 from .intrinsics import add_int64, assembly, float_of, load_word, reading, statement, store_word
-from .primitives import ALL, GAVE_UP, LANES, ME, SPINS, check_wait, give_up, poisoned, report_wait, sums_of_warp
+from .primitives import ALL, LANES, sums_of_warp
+from .waits import GAVE_UP, ME, SPINS, check_wait, give_up, poisoned, report_wait
 
 MOST_WARPS, MOST_SUMS = 32, 4
 COUNT_BIT, FLOAT_BIAS = 52, 1023  # the exponent of a float64 begins at the same bit

@@ -13,7 +13,6 @@ from ..kernels.algorithm import GROUP_DATA_BYTES, PACKET_DATA_BYTES
 from ..kernels.block import POISON
 from .intrinsics import load_1, load_word, store_1, store_word
 from .pointers import at
-from .primitives import GAVE_UP, SPINS, check_wait, give_up, poisoned, report_wait
 from .stubs import (
     ALIGNED,
     ITEM_BYTES,
@@ -30,6 +29,7 @@ from .stubs import (
     plus_pair,
     poll_all,
 )
+from .waits import GAVE_UP, SPINS, check_wait, give_up, poisoned, report_wait
 from .words import poll_pair, send_pair
 
 ALL = 0xFFFFFFFF

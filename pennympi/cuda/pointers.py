@@ -4,7 +4,8 @@ from numba import cuda
 
 from ..compile import context as ctx_words
 from .intrinsics import load_word, store_release
-from .primitives import GAVE_UP, copy, poisoned
+from .primitives import copy
+from .waits import GAVE_UP, poisoned
 
 PEER_OFFSETS = 8 * ctx_words.PEER_OFFSETS
 

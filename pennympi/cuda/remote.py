@@ -16,10 +16,11 @@ from .combine import combine
 from .intrinsics import fence_system, load_word, store_release
 from .packets import receive_packets as receive_packets_only
 from .pointers import goal
-from .primitives import GAVE_UP, copy, poisoned
-from .primitives import wait as wait_only
-from .primitives import wait_all as wait_all_only
+from .primitives import copy
 from .stubs import ITEM_BYTES
+from .waits import GAVE_UP, poisoned
+from .waits import wait as wait_only
+from .waits import wait_all as wait_all_only
 
 PEER_OFFSETS, PES = 8 * ctx_words.PEER_OFFSETS, 8 * ctx_words.N_PES
 UNREACHABLE = ctx_words.UNREACHABLE

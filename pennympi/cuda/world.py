@@ -20,6 +20,7 @@ from ..job.job import Job
 from ..job.membership import ranks_in_first_team
 from ..memory.order import Order
 from ..settings import setting
+from ..state import state
 from ..units import size_text
 from ..wall_time import timed
 from . import events
@@ -54,23 +55,19 @@ class World:
     given_up: GivenUp
 
 
-_world: World | None = None
-
-
 def join(job: Job, heap_bytes: int | None) -> tuple[World, tuple[int, ...]]:
     """Start NVSHMEM over the job's PEs unless it runs; return it and its number of each PE.  Collective.
 
     heap_bytes: of the first segment of symmetric memory; None: PENNYMPI_SYMMETRIC_SIZE
     Raises Unsupported when NVSHMEM runs over other PEs, SymmetricHeapExhausted.
     """
-    global _world
-    numbers = ranks_in_first_team(job, _world.group if _world else None)
-    if _world is None or numbers is None:
-        _world = _start(job)
+    numbers = ranks_in_first_team(job, state.world and state.world.group)
+    if state.world is None or numbers is None:
+        state.world = _start(job)
         with timed("symmetric heap"):
-            _world.segments.start(job, heap_bytes or setting("PENNYMPI_SYMMETRIC_SIZE"))
+            state.world.segments.start(job, heap_bytes or setting("PENNYMPI_SYMMETRIC_SIZE"))
         numbers = tuple(range(job.n_pes))
-    return _world, numbers
+    return state.world, numbers
 
 
 def _start(job: Job) -> World:

@@ -7,7 +7,8 @@ import numba
 
 from ..compile import context as ctx_words
 from .intrinsics import call_loop, copy_bytes, load_word
-from .primitives import OPTIONS, implementation, put, put_signal, wait_tagged
+from .primitives import OPTIONS, implementation, put, put_signal
+from .waits import wait_tagged
 
 HEAD_BYTES = 16  # of a slot: the epoch, and alignment
 STRIP_ELEMS = 8192  # added up at a time, so that the partials stay in the cache

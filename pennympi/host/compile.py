@@ -33,7 +33,7 @@ from .combine import OPTIONS
 from .elements import LOOP_SIGNATURE, accessors, loop
 from .intrinsics import coarse_ns, set_block
 from .multicast import IMPLEMENTATIONS
-from .primitives import TAGGED_IMPLEMENTATIONS, show_alive
+from .waits import TAGGED_IMPLEMENTATIONS, show_alive
 
 device_function = partial(numba.njit, **OPTIONS)
 _ENVIRONMENT = "_ZN08NumbaEnv"  # how the variables begin through which Numba's code finds its Python objects

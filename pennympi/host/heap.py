@@ -2,7 +2,7 @@
 
 import ctypes
 from collections.abc import Collection, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from ..job.job import Job
 from ..job.shared_memory import SharedMemory, room_bytes
 from ..memory.freelist import FreeList, aligned
 from ..settings import setting
+from ..state import state
 from ..units import size_text
 from . import arrays
 
@@ -28,11 +29,8 @@ class Heap:
     size_bytes:   of each PE's part, the largest that a PE asks for
     base:         address of this PE's part
     peer_offsets: what to add to an address of this PE's part to get each PE's instance; UNREACHABLE on other nodes
-    of_teams:     the heaps of all teams of this process
     Pages are taken as they are allocated, by all PEs or by none.
     """
-
-    of_teams: ClassVar[list["Heap"]] = []
 
     def __init__(self, job: Job, heap_bytes: int | None):
         self._job = job
@@ -48,7 +46,7 @@ class Heap:
             self.peer_offsets[pe] = address - self.base
         self._free, self._reserved_bytes = FreeList(self.size_bytes), 0
         self._words: dict[int, np.ndarray] = {}  # by address
-        self.of_teams.append(self)
+        state.heaps.append(self)
 
     def _room_bytes(self) -> int:
         """What a PE of this node may still take."""
@@ -97,7 +95,7 @@ class Heap:
 
     def taken(self, address: int) -> bool | None:
         """Whether a team of this process holds the memory at an address; None for memory outside all heaps."""
-        for heap in self.of_teams:
+        for heap in state.heaps:
             if heap.base <= address < heap.base + heap.size_bytes:
                 return heap._free.taken_at(address - heap.base) is not None
         return None
@@ -140,7 +138,7 @@ class Heap:
 
         kept: addresses of the allocations in which an array may still live
         """
-        self.of_teams.remove(self)
+        state.heaps.remove(self)
         for address in set(self._free.taken) - {address - self.base for address in kept}:
             self._free.release(address)
         for start, nbytes in self._free.free:

@@ -4,7 +4,8 @@ from ..compile import context as ctx_words
 from .combine import STRIP_ELEMS
 from .intrinsics import call_loop, copy_bytes, load_word
 from .lines import IMPLEMENTATIONS
-from .primitives import at, implementation, put, send, wait_tagged
+from .primitives import at, implementation, put, send
+from .waits import wait_tagged
 
 
 @implementation

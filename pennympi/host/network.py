@@ -16,6 +16,7 @@ from ..job.beats import threads_may_call_mpi
 from ..job.exits import before_mpi_ends
 from ..job.job import Job
 from ..once import once
+from ..state import state
 from . import receive, remote
 from .compile import Loaded, c_function
 
@@ -83,7 +84,10 @@ class _Process:
             channel.close()
 
 
-_process = once(_Process)
+def _process() -> _Process:
+    state.network = state.network or _Process()
+    network: _Process = state.network
+    return network
 
 
 class Channel:

@@ -17,7 +17,7 @@ from ..settings import setting
 from ..wall_time import timed
 from . import network
 from .heap import Heap
-from .primitives import SPINS_BEFORE_SLEEP, SPINS_WHERE_CORES_ARE_SHARED
+from .waits import SPINS_BEFORE_SLEEP, SPINS_WHERE_CORES_ARE_SHARED
 
 
 class Peers:

@@ -9,7 +9,8 @@ import numba
 
 from ..compile import context as ctx_words
 from .intrinsics import call_3, call_7, copy_bytes, load_acquire, load_word, store_word
-from .primitives import OPTIONS, give_up, pause
+from .primitives import OPTIONS
+from .waits import give_up, pause
 
 # Words of a process.  POLLS: how often its waits have looked;  CHANNELS: addresses of those of its teams
 LOCK, STOP, POLLS, ISEND, IRECV, TEST, TESTANY, N_CHANNELS, CHANNELS = range(9)

@@ -9,12 +9,13 @@ from mpi4py import MPI
 
 from ..errors import TwoThreads, Unsupported
 from ..settings import setting, warn_unknown
+from ..state import state
 from ..wall_time import WAITING, timed
 from .beats import Beats, threads_may_call_mpi
 from .control import DONE, Control
 from .rendezvous import Meetings
 
-open_jobs: list[Job] = []  # of this process, the oldest first
+open_jobs = state.jobs
 closing = threading.Lock()  # held by the monitor (monitor.py), and by a thread that frees what the monitor reads
 
 

@@ -4,7 +4,7 @@ import math
 import operator
 from bisect import bisect_right, insort
 from collections.abc import Callable
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from weakref import ref
 
 from ..arrays.array_view import ArrayView
@@ -13,6 +13,7 @@ from ..backend import Backend
 from ..errors import Unsupported
 from ..job.job import Job
 from ..job.on_all import on_all
+from ..state import state
 from .plans import Plans
 from .workspace import Workspaces
 
@@ -41,13 +42,10 @@ class Storage(NamedTuple):
 class SymmetricArrays:
     """The arrays of one team that are allocated in its symmetric heap, and the ``plans`` that end with them."""
 
-    changes: ClassVar[int] = 0  # of the memory of any team; after a change, calls check their arrays anew
-    freed: ClassVar[dict[int, "ref[Any]"]] = {}  # arrays of all teams that were freed and still live, by id
-
     def __init__(self, backend: Backend, job: Job, workspaces: Workspaces):
         self._backend, self._job, self._workspaces = backend, job, workspaces
         self.plans = Plans()
-        SymmetricArrays.changes += 1
+        state.changes += 1
         self._live: dict[int, tuple[int, Any]] = {}  # address -> (bytes, array)
         self._stored: dict[int, tuple[Storage, ArrayView]] = {}  # of the arrays that were made with a storage, by id
         self._starts: list[int] = []  # these addresses in order
@@ -83,7 +81,7 @@ class SymmetricArrays:
             self._stored[id(array)] = storage, ArrayView(start, count, element, array)
         insort(self._starts, address)
         self._live[address] = max(nbytes, 1), array
-        SymmetricArrays.changes += 1
+        state.changes += 1
         return array
 
     def set(self, array: Any, put_values: Callable[[], None]) -> Any:
@@ -111,7 +109,7 @@ class SymmetricArrays:
         why = "an array of this plan was freed: make the plan anew with arrays that live"
         self.plans.end(ValueError, why, address, self._live[address][0])
         self._give_back(address)
-        freed, key = self.freed, id(x)
+        freed, key = state.freed, id(x)
         freed[key] = ref(x, lambda _: freed.pop(key, None))
 
     def _address_of(self, x: Any) -> int:
@@ -122,7 +120,7 @@ class SymmetricArrays:
         self._backend.heap.release(address)
         self._starts.remove(address)
         self._stored.pop(id(self._live.pop(address)[1]), None)
-        SymmetricArrays.changes += 1
+        state.changes += 1
 
     def array_view(self, x: Any, writable: bool) -> ArrayView:
         """``Heap.array_view``, also of an array with a storage: from its first element to its last.  Raises as that."""
@@ -151,7 +149,7 @@ class SymmetricArrays:
         Raises ValueError for memory of the heap that has been freed, or that another team holds.
         """
         if self.locate(view.address, view.nbytes):
-            if self.freed:
+            if state.freed:
                 self._check_lives(view.owner)
             return True
         taken = self._backend.heap.taken(view.address)
@@ -162,7 +160,7 @@ class SymmetricArrays:
     def _check_lives(self, array: Any) -> None:
         """Raise ValueError for a freed array or a view of one, whose memory may be that of a newer array by now."""
         while array is not None:
-            freed = self.freed.get(id(array))
+            freed = state.freed.get(id(array))
             if freed is not None and freed() is array:
                 raise ValueError(FREED)
             array = getattr(array, "base", None)
@@ -208,14 +206,14 @@ class SymmetricArrays:
             raise ValueError("register() is for an array outside the symmetric heap that is not registered yet")
         self._backend.peers.register(view)
         self._registered[view.address] = view.nbytes
-        SymmetricArrays.changes += 1
+        state.changes += 1
 
     def unregister(self, x: Any) -> None:
         """Undo ``register``.  Raises ValueError if ``x`` is not registered."""
         view = self._backend.heap.array_view(x, writable=False)
         if self._registered.pop(view.address, None) is None:
             raise ValueError("unregister() takes an array that register() has registered")
-        SymmetricArrays.changes += 1
+        state.changes += 1
         self._backend.peers.unregister(view)
 
     def known(self, view: ArrayView) -> bool:

@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from pennympi.compile import context as ctx_words
-from pennympi.cuda import multicast, packets, pointers, primitives, remote
+from pennympi.cuda import multicast, packets, pointers, primitives, remote, waits
 from pennympi.errors import CollectiveMismatchError, CountError, Record, recorded_failure
 from pennympi.job.liveness import FOREVER_NS
 from pennympi.kernels.block import DIFFERS, EPOCH_BITS, POISON, SENDS, TAKES
@@ -74,7 +74,7 @@ class Thread:
 
     def __getattr__(self, name):
         """A body of that name, and all that it calls, bound to this thread."""
-        for module in (primitives, pointers, packets, multicast):
+        for module in (primitives, waits, pointers, packets, multicast):
             if isinstance(module.__dict__.get(name), FunctionType):
                 return self.bound(module.__dict__[name])
         raise AttributeError(name)

@@ -14,7 +14,7 @@ from pennympi.compile.options import KernelOptions
 from pennympi.errors import PeerGaveUp, PeerTimeout, PennympiError
 from pennympi.host.compiler import Compiler
 from pennympi.host.peers import Peers
-from pennympi.host.primitives import SPINS_BEFORE_SLEEP
+from pennympi.host.waits import SPINS_BEFORE_SLEEP
 from pennympi.job import liveness
 from pennympi.kernels.block import POISON, get, put, put_signal, send_packets, signal, wait
 

@@ -15,8 +15,8 @@ from numba import cuda
 from ...kernels.block import real
 from ...kernels.sweep.formula import Stencil
 from ..intrinsics import load_word
-from ..primitives import SPINS
 from ..stubs import missing_line
+from ..waits import SPINS
 from .columns import each
 from .quads import WIDTH, get_quad, load_shared, load_words, put_quad, store_shared, store_words
 from .shared import load_number, store_number
