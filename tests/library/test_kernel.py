@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from on_device import device, same, to_numpy
 
+from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.kernels import block as primitives
 from pennympi.kernels.block import (
     Elements,
@@ -17,8 +18,11 @@ from pennympi.kernels.block import (
     is_leader,
     lanes,
     load,
+    put_signal,
     real,
+    signal,
     store,
+    wait,
 )
 
 pytestmark = pytest.mark.mpi
@@ -80,11 +84,14 @@ def axpy(ctx, y: Row, factor, x: Row):
 @pytest.mark.parametrize("n_blocks", [1, 3, 8])
 @pytest.mark.parametrize("threads", [32, 256, 512])
 def test_load_and_store(team, n_blocks, threads):
-    values = np.random.default_rng(1).random(1000, np.float32)
-    x, y = device(team, values), device(team, np.zeros(1001, np.float32))
-    team.kernel(scaled, "float32")(n_blocks, y, x, 1000, 2.5, threads=threads)
-    team.synchronize()
-    assert same(y[:1000], values * np.float32(2.5)) and same(y[1000:], [0])
+    """One kernel, two dtypes: each has its own machine code, also when launched in turns."""
+    values = np.random.default_rng(1).random(1000)
+    kernels = {name: team.kernel(scaled, name) for name in ("float32", "float64")}
+    for name in (*kernels, *kernels):
+        x, y = device(team, values.astype(name)), device(team, np.zeros(1001, name))
+        kernels[name](n_blocks, y, x, 1000, 0.1, threads=threads)
+        team.synchronize()
+        assert same(y[:1000], np.dtype(name).type(0.1) * values.astype(name)) and same(y[1000:], [0])
 
 
 @pytest.mark.parametrize("n_blocks", [1, 5])
@@ -106,18 +113,6 @@ def test_several_sums_of_a_block(team):
         kernel(3, x, 300, words)
     team.synchronize()
     assert same(words, 2 * np.array([np.arange(600).sum(), (np.arange(600) ** 2).sum(), 1]))
-
-
-def test_both_floats_of_one_text(team):
-    """One process, one kernel, two dtypes: each has its own machine code, also when launched in turns."""
-    values = np.random.default_rng(2).random(500)
-    kernels = {name: team.kernel(scaled, name) for name in ("float32", "float64")}
-    for _ in range(2):
-        for name, kernel in kernels.items():
-            x, y = device(team, values.astype(name)), device(team, np.zeros(500, name))
-            kernel(2, y, x, 500, 0.1)
-            team.synchronize()
-            assert same(y, np.dtype(name).type(0.1) * values.astype(name)), name
 
 
 def test_kinds_of_numbers(team):
@@ -175,14 +170,11 @@ def test_bad_arguments(team):
         kernel(1, x, x, 8, 1.0, stream=object())
     with pytest.raises(ValueError, match="not contiguous"):
         kernel(1, x, x[::2], 4, 1.0)
+    with pytest.raises(NotImplementedError, match="inside a kernel"):
+        load(0, 0)
     kernel(1, x, x, 8, 3.0)
     team.synchronize()
     assert same(x, np.full(8, 3))
-
-
-def test_a_primitive_outside_a_kernel(team):
-    with pytest.raises(NotImplementedError, match="inside a kernel"):
-        load(0, 0)
 
 
 def test_records(team):
@@ -193,3 +185,38 @@ def test_records(team):
     kernel(1, Row(y, 100), 2.0, Row(x, 100))
     team.synchronize()
     assert same(to_numpy(y), np.concatenate([1 + np.float32(2) * values[:50], np.ones(50, np.float32)]))
+
+
+def around(ctx, inbox, outbox, nbytes, word, value, successor, predecessor):
+    """A message to the next PE and an answer to the last one, in one block."""
+    put_signal(ctx, inbox, outbox, nbytes, word, value, successor)
+    wait(ctx, word, value, predecessor)
+    signal(ctx, word + 8, value, predecessor)
+    wait(ctx, word + 8, value, successor)
+
+
+@pytest.mark.hosts(most_pes=8)
+def test_messages_round_the_ring(team):
+    right, left = (team.me + 1) % team.n_pes, (team.me - 1) % team.n_pes
+    inbox, signals = team.zeros(500, "int64"), team.signals(2)
+    outbox = team.full(500, team.me, "int64")
+    kernel = team.kernel(around, "float32")
+    team.barrier()
+    for value in range(1, 20):
+        kernel(1, inbox, outbox, 4000, signals, value, right, left)
+    assert same(inbox, np.full(500, left)) and to_numpy(signals).tolist() == [19, 19]
+
+
+def plus(ctx, x, n):
+    """x (n,) += 1."""
+    for i in lanes(0, n):
+        store(x, i, real(load(x, i) + 1))
+
+
+@pytest.mark.parametrize("name", ["float64", "int8", "uint64"])
+def test_elements_of_any_dtype(team, name):
+    edge = np.array([np.iinfo(name).max if DTYPES[name].kind in "iu" else 1e30, 0], name)
+    x = device(team, edge)
+    team.kernel(plus, name)(1, x, 2)
+    with np.errstate(over="ignore"):
+        assert same(x, edge + np.array(1, name))  # integers wrap

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import resource
 from contextlib import suppress
 
@@ -78,38 +79,23 @@ def test_memory_that_one_pe_can_not_make(monkeypatch):
     WORLD.Barrier()
 
 
-def test_init_without_descriptors_on_one_pe(team):
-    """MPI's own descriptors are open by now; ours are refused, and the team that is there goes on."""
-    last, x = ME == N_PES - 1, team.full(10, 1, "int32")
-    comm = WORLD.Dup()
-    MPI.COMM_WORLD.Barrier()
+@pytest.mark.parametrize(("which", "said"), [("NOFILE", "the table.*ulimit -n"), ("AS", "a symmetric heap.*ulimit -v")])
+def test_init_without_descriptors_or_address_space_on_one_pe(team, which, said):
+    """MPI's own are open by now; ours are refused, and the team that is there goes on."""
+    limit, comm, told = getattr(resource, f"RLIMIT_{which}"), WORLD.Dup(), "no error"
+    WORLD.Barrier()
     os.close(lowest := os.dup(0))
-    most = lowest if last else resource.getrlimit(resource.RLIMIT_NOFILE)[0]
-    with limited(resource.RLIMIT_NOFILE, most):
+    pages = int(open("/proc/self/statm").read().split()[0])
+    most = lowest if which == "NOFILE" else pages * PAGE_BYTES + 64 * MIB
+    with limited(limit, most if ME == N_PES - 1 else resource.getrlimit(limit)[0]):
         try:
-            pennympi.init(comm, backend="host").finalize()
-            said = "no error"
+            pennympi.init(comm, backend="host", heap_bytes=128 * MIB).finalize()
         except pennympi.PennympiError as error:
-            said = str(error)
-    for text in WORLD.allgather(said):
-        assert f"PE {N_PES - 1} can't have the table" in text and "ulimit -n" in text
-    assert same(team.allreduce(x), np.full(10, N_PES))
-    team.free(x)
+            told = str(error)
+    for text in WORLD.allgather(told):
+        assert re.search(f"PE {N_PES - 1} can't have {said}", text), text
+    assert same(team.allreduce(team.full(10, 1, "int32")), np.full(10, N_PES))
     comm.Free()
-
-
-def test_init_without_address_space_on_one_pe(team):
-    last, pages = ME == N_PES - 1, int(open("/proc/self/statm").read().split()[0])
-    most = pages * PAGE_BYTES + 64 * MIB if last else resource.RLIM_INFINITY
-    with limited(resource.RLIMIT_AS, most):
-        try:
-            pennympi.init(backend="host", heap_bytes=128 * MIB).finalize()
-            said = "no error"
-        except pennympi.PennympiError as error:
-            said = str(error)
-    for text in WORLD.allgather(said):
-        assert f"PE {N_PES - 1} can't have a symmetric heap" in text and "ulimit -v" in text
-    team.barrier()
 
 
 def test_a_heap_larger_than_the_memory(team):

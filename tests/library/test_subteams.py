@@ -40,10 +40,6 @@ def test_split(team, split):
     assert same(x, np.full(9, team.n_pes))
 
 
-def test_comm_self(team):
-    reduce_in(MPI.COMM_SELF)
-
-
 def test_a_program_may_listen_to_any_message_where_it_makes_a_team():
     """As a task farm does.  The library sends nothing on the communicator that it is given."""
     comm = MPI.COMM_WORLD.Dup()
@@ -61,19 +57,6 @@ def test_a_program_may_free_its_communicator_of_a_team(team):
     with pennympi.init(team.comm) as part:
         part.comm.Free()
         assert same(part.allreduce(part.full(9, 1, "int8")), np.full(9, part.n_pes))
-
-
-def test_two_levels_at_once(team):
-    half = MPI.COMM_WORLD.Split(team.me % 2)
-    with pennympi.init(half) as part:
-        x, y = team.full(50, 1, "int64"), part.full(50, 1, "int64")
-        for _ in range(20):
-            team.allreduce(x, op="max")
-            part.allreduce(y, op="sum", algorithm="ring")
-            part.barrier()
-        assert same(x, np.full(50, 1)) and same(y, np.full(50, part.n_pes**20))
-        team.free(x)
-    half.Free()
 
 
 @pytest.fixture

@@ -28,8 +28,6 @@ def test_shapes(team, shape):
     assert x.shape == y.shape == z.shape == sizes
     assert (x.dtype, y.dtype, z.dtype) == (np.float32, np.int8, np.uint16)
     assert same(y, np.zeros(sizes)) and same(z, np.full(sizes, 3))
-    for one in (x, y, z):
-        team.free(one)
 
 
 def test_dtypes_that_nobody_names(team):
@@ -41,8 +39,6 @@ def test_dtypes_that_nobody_names(team):
         made.append(team.full(3, value))
         wanted = np.full(3, value)
         assert made[-1].dtype == wanted.dtype and same(made[-1], wanted)
-    for x in made:
-        team.free(x)
     for wrong in ("1", object(), [1, 2]):
         with pytest.raises(TypeError, match="is not a number"):
             team.full(3, wrong)
@@ -61,8 +57,6 @@ def test_dtypes(team, name):
         assert x.dtype == dtype and same(x, values)
     five = team.full((2, 2), 5, dtype)
     assert same(five, np.full((2, 2), 5))
-    for x in (*made, five):
-        team.free(x)
 
 
 def test_array_of_other_things(team):
@@ -72,8 +66,6 @@ def test_array_of_other_things(team):
     assert same(made[2], [0, 2, 4, 6, 8])
     made.append(team.array(made[2]))  # an array of the device
     assert same(made[3], [0, 2, 4, 6, 8])
-    for x in made:
-        team.free(x)
 
 
 @pytest.mark.mpi(min_size=2)
