@@ -169,7 +169,7 @@ class Peers(Protocol):
         """(what, value) lines for the environment report."""
 
     def close(self) -> None:
-        """Stop watching and hearing the peers, before the heap is closed."""
+        """Stop the exchange of signs of life with the peers, before the heap is closed."""
 
 
 @dataclass(frozen=True)

@@ -124,8 +124,8 @@ class Setting:
 
 
 SETTINGS = {
-    row.name: row
-    for row in (
+    one.name: one
+    for one in (
         Setting("PENNYMPI_BACKEND", "auto", _one_of("auto", "host", "cuda"), "auto, host or cuda",
                 "Where the symmetric heap is and the kernels run; auto is cuda if every PE has a device and its"
                 " libraries, else host."),
@@ -189,16 +189,16 @@ def setting(name: str) -> Any:
 
     Raises SettingError for a wrong value, KeyError for an unknown name.
     """
-    row = SETTINGS[name]
+    variable = SETTINGS[name]
     text = os.environ.get(name, "")
     if not text:
-        return _users_folder(_USERS[name]) if name in _USERS else row.parse(row.default)
+        return _users_folder(_USERS[name]) if name in _USERS else variable.parse(variable.default)
     try:
-        return row.parse(_matching(r".*\S.*", text.strip()))
+        return variable.parse(_matching(r".*\S.*", text.strip()))
     except (ValueError, KeyError, RuntimeError) as error:
-        advice = str(error) if isinstance(error, SettingError | RuntimeError) else f"give {row.form}"
+        advice = str(error) if isinstance(error, SettingError | RuntimeError) else f"give {variable.form}"
         raise SettingError(
-            f"{name}={shown(text)} cannot be used: {advice}, or unset it for the default ({row.default})"
+            f"{name}={shown(text)} cannot be used: {advice}, or unset it for the default ({variable.default})"
         ) from None
 
 
@@ -213,7 +213,7 @@ def given() -> dict[str, tuple[Any, str]]:
     Raises SettingError for the first setting, of these or others, that is wrong.
     """
     found = {name: setting(name) for name in SETTINGS}
-    texts = {name: os.environ.get(name, "").strip() for name, row in SETTINGS.items() if row.alike}
+    texts = {name: os.environ.get(name, "").strip() for name, one in SETTINGS.items() if one.alike}
     return {name: (found[name], text) for name, text in texts.items() if text}
 
 
@@ -261,7 +261,7 @@ def warn_unknown() -> None:
 
 def page() -> str:
     """docs/settings.md, as Markdown."""
-    own = [f"`{row.name}`" for row in SETTINGS.values() if not row.alike]
+    own = [f"`{one.name}`" for one in SETTINGS.values() if not one.alike]
     lines = [
         "# Settings",
         "",
@@ -272,7 +272,7 @@ def page() -> str:
         "| variable | default | value | meaning |",
         "|---|---|---|---|",
     ]
-    lines += [f"| `{row.name}` | {row.default} | {row.form} | {row.meaning} |" for row in SETTINGS.values()]
+    lines += [f"| `{one.name}` | {one.default} | {one.form} | {one.meaning} |" for one in SETTINGS.values()]
     return "\n".join(lines) + "\n"
 
 

@@ -27,39 +27,40 @@ class DType:
     reductions: dict[str, tuple[str, "DType", int]] = field(default_factory=dict, repr=False)
 
 
-def _row(name: str, kind: str, item_bytes: int, numpy: Any) -> DType:
+def _dtype(name: str, kind: str, item_bytes: int, numpy: Any) -> DType:
     acc_bytes = 4 if kind in "fb" and item_bytes == 2 else item_bytes
     return DType(name, kind, item_bytes, acc_bytes, np.dtype(numpy))
 
 
-def _by_name(*rows: DType) -> dict[str, DType]:
-    return {row.name: row for row in rows}
+def _by_name(*dtypes: DType) -> dict[str, DType]:
+    return {dtype.name: dtype for dtype in dtypes}
 
 
 DEFAULT = "float64"  # of arrays and kernels for which no dtype is given, as of NumPy's and CuPy's arrays
 TABLE = _by_name(
-    _row("float16", "f", 2, np.float16),
-    _row("bfloat16", "b", 2, ml_dtypes.bfloat16),
-    _row("float32", "f", 4, np.float32),
-    _row("float64", "f", 8, np.float64),
-    *(_row(f"int{8 * n}", "i", n, f"int{8 * n}") for n in (1, 2, 4, 8)),
-    *(_row(f"uint{8 * n}", "u", n, f"uint{8 * n}") for n in (1, 2, 4, 8)),
+    _dtype("float16", "f", 2, np.float16),
+    _dtype("bfloat16", "b", 2, ml_dtypes.bfloat16),
+    _dtype("float32", "f", 4, np.float32),
+    _dtype("float64", "f", 8, np.float64),
+    *(_dtype(f"int{8 * n}", "i", n, f"int{8 * n}") for n in (1, 2, 4, 8)),
+    *(_dtype(f"uint{8 * n}", "u", n, f"uint{8 * n}") for n in (1, 2, 4, 8)),
 )
 
 
-# Beyond those: they are moved as bytes, and what reductions there are of them are of other numbers (operators.py).
+# These are moved as bytes, and reduced as numbers of another type, if at all (operators.py).
 MOVED = _by_name(
-    _row("complex64", "c", 8, np.complex64),
-    _row("complex128", "c", 16, np.complex128),
-    _row("bool", "?", 1, np.bool_),
+    _dtype("complex64", "c", 8, np.complex64),
+    _dtype("complex128", "c", 16, np.complex128),
+    _dtype("bool", "?", 1, np.bool_),
 )
 ALL = TABLE | MOVED
 
-_BY_NUMPY = {row.numpy: row for row in ALL.values()}
+_BY_NUMPY = {dtype.numpy: dtype for dtype in ALL.values()}
 
 
 def scalar(value: Any, dtype: np.dtype) -> np.ndarray:
-    """A number as an array of no dimensions.  Raises TypeError if it is none, ValueError if the dtype can't hold it."""
+    """A number as an array of no dimensions.  Raises TypeError if it is not a number, ValueError if the dtype can't hold
+    it."""
     given = np.asarray(value)
     if given.ndim or (given.dtype.kind in "SUOMm" and not isinstance(value, int)):
         raise TypeError(f"value {value!r} is not a number")
@@ -89,7 +90,7 @@ def dtype_of_value(value: Any) -> DType:
 
 
 def dtype_of(spec: Any) -> DType:
-    """The row of ALL for a name, a dtype of NumPy, CuPy, ml_dtypes or PyTorch, or a scalar type.
+    """The ``DType`` of a name, a dtype of NumPy, CuPy, ml_dtypes or PyTorch, or a scalar type.
 
     Raises Unsupported for an element type outside the table.
     """
@@ -99,12 +100,12 @@ def dtype_of(spec: Any) -> DType:
         pass
     if isinstance(spec, DType):
         return spec
-    row = ALL.get(spec) if isinstance(spec, str) else None
-    if row is None:
+    found = ALL.get(spec) if isinstance(spec, str) else None
+    if found is None:
         try:
-            row = None if spec is None else _BY_NUMPY.get(np.dtype(spec))  # NumPy takes None for float64
+            found = None if spec is None else _BY_NUMPY.get(np.dtype(spec))  # NumPy takes None for float64
         except TypeError:
-            row = ALL.get(str(spec).removeprefix("torch."))
-    if row is None:
+            found = ALL.get(str(spec).removeprefix("torch."))
+    if found is None:
         raise Unsupported(f"dtype {spec!r} is not one of {', '.join(ALL)}; convert the array first")
-    return row
+    return found

@@ -45,9 +45,9 @@ def report(team: Team, hosts: list[tuple[str, str]]) -> str:
     collectives: tuple[type[Collective], ...] = (AllReduce, *ALL)
     for collective in collectives:
         lines += ["", f"{collective.__name__} algorithms"]
-        for row in collective.table.values():
-            reason = row.why_not(team.pe_topology, "float32", "sum")
-            lines.append(f"  {row.name:18s} {f'cannot run here: {reason}' if reason else f'runs here; {row.sentence}'}")
+        for one in collective.table.values():
+            reason = one.why_not(team.pe_topology, "float32", "sum")
+            lines.append(f"  {one.name:18s} {f'cannot run here: {reason}' if reason else f'runs here; {one.sentence}'}")
     lines += ["", "exchange forms", *(f"  {form.name:18s} {form.sentence}" for form in FORMS.values())]
     return "\n".join(lines)
 

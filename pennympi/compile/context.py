@@ -14,7 +14,7 @@ from ..kernels.block import EPOCH_BITS
 ME = 0  # this PE
 N_PES = 1  # PEs of the team
 TIMEOUT_NS = 2  # deadline of a wait, 0: it waits for ever
-ABORT = 3  # address of the abort word (int64, host memory): not 0 ends every wait; host backend: of watch_words
+ABORT = 3  # address of the abort word (int64, host memory): not 0 ends every wait; host backend: of monitor_words
 # (job/liveness.py)
 RECORD = 4  # address of the record of the first wait that gave up
 CALL = 5  # host backend: number of the running kernel, for the record

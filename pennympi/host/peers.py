@@ -47,7 +47,7 @@ class Peers:
         ctx[ctx_words.ME], ctx[ctx_words.N_PES] = job.me, job.n_pes
         ctx[ctx_words.TIMEOUT_NS] = int(self._timeout_s * 1e9)
         ctx[ctx_words.PATIENCE] = SPINS_BEFORE_SLEEP if len(cores) >= running else SPINS_WHERE_CORES_ARE_SHARED
-        ctx[ctx_words.RECORD], ctx[ctx_words.ABORT] = self._record.ctypes.data, liveness.watch_words_address
+        ctx[ctx_words.RECORD], ctx[ctx_words.ABORT] = self._record.ctypes.data, liveness.monitor_words_address
         ctx[ctx_words.ALIVE], ctx[ctx_words.OWN_ALIVE] = self._alive.ctypes.data, liveness.own_words_address
         ctx[ctx_words.PEER_OFFSETS :] = heap.peer_offsets
         self._channel = None

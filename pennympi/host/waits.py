@@ -78,13 +78,13 @@ def look(ctx, since_ns, source):
     if own != 0:
         store_word(own + 8 * WAITS_FOR, source)
         store_word(own + 8 * LOOKED, now_ns)
-    watch = load_word(ctx + 8 * ctx_words.ABORT)
+    monitor = load_word(ctx + 8 * ctx_words.ABORT)
     if since_ns == 0:
         since_ns = now_ns
-    since_ns = max(since_ns, last_alive_ns(ctx, source), load_acquire(watch + 8 * RESUMED_NS))
+    since_ns = max(since_ns, last_alive_ns(ctx, source), load_acquire(monitor + 8 * RESUMED_NS))
     limit_ns = load_word(ctx + 8 * ctx_words.TIMEOUT_NS)
-    watched = now_ns - load_acquire(watch + 8 * TICKED_NS) < LATE_NS
-    return DEADLINE if watched and limit_ns > 0 and now_ns - since_ns > limit_ns else since_ns
+    runs = now_ns - load_acquire(monitor + 8 * TICKED_NS) < LATE_NS  # else this process has just been suspended
+    return DEADLINE if runs and limit_ns > 0 and now_ns - since_ns > limit_ns else since_ns
 
 
 @numba.njit(**OPTIONS)

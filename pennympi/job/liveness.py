@@ -30,8 +30,8 @@ own_words_address: int = _own_words.ctypes.data
 TICKED_NS, RESUMED_NS = range(2)
 NEVER_NS = 1 << 62
 LATE_NS = 1_000_000_000
-watch_words = np.array([NEVER_NS, 0], np.int64)
-watch_words_address: int = watch_words.ctypes.data
+monitor_words = np.array([NEVER_NS, 0], np.int64)
+monitor_words_address: int = monitor_words.ctypes.data
 _lock = threading.Lock()  # the monitor must not write into a table that has been freed
 
 
@@ -88,7 +88,7 @@ class DeviceLiveness:
             self._control.show_waiting(waits - 2)
         if waits > 1:
             show_alive(self._control.last_alive_ns(waits - 2))
-        resumed_ns = int(watch_words[RESUMED_NS])
+        resumed_ns = int(monitor_words[RESUMED_NS])
         for pe in range(len(self._control.processes)):
             if alive_ns := self._control.last_alive_ns(pe):
                 self._words[1 + pe] = now_ns - max(resumed_ns, alive_ns)

@@ -60,7 +60,7 @@ def stop() -> None:
     """From now on the thread reads no table."""
     with closing:
         _stopped.set()
-        liveness.watch_words[liveness.TICKED_NS] = liveness.NEVER_NS
+        liveness.monitor_words[liveness.TICKED_NS] = liveness.NEVER_NS
 
 
 def _run(launcher: int) -> None:
@@ -73,8 +73,8 @@ def _run(launcher: int) -> None:
             if _stopped.is_set():
                 return
             if now_s - before_s > _TICK_S + _LATE_S:  # the others may have been suspended, too: all time counts from now
-                liveness.watch_words[liveness.RESUMED_NS] = now_ns
-            liveness.watch_words[liveness.TICKED_NS] = now_ns
+                liveness.monitor_words[liveness.RESUMED_NS] = now_ns
+            liveness.monitor_words[liveness.TICKED_NS] = now_ns
             if compiling():
                 liveness.show_alive(now_ns)
             if ending.n_ranks > 1 and os.getppid() != launcher:

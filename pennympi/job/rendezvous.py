@@ -123,7 +123,7 @@ class Deadline:
             alive_ns = min(self._control.last_alive_ns(pe) for pe in absent)
             liveness.show_alive(alive_ns)
             self._since_ns = max(self._since_ns, alive_ns)
-        words = liveness.watch_words
+        words = liveness.monitor_words
         self._since_ns = max(self._since_ns, int(words[liveness.RESUMED_NS]))
         runs = now_ns - words[liveness.TICKED_NS] < liveness.LATE_NS  # else this process has just been suspended
         return bool(runs and now_ns - self._since_ns > 1e9 * self._timeout_s)

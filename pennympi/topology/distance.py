@@ -8,7 +8,7 @@ SYS = Path("/sys")
 # X: one device; PIX: under one PCIe switch; PXB: through several switches; PHB: through the host bridge; NODE: through
 # host bridges of one NUMA node; SYS: between NUMA nodes; "?": not known.
 NEAREST_FIRST = ("X", "PIX", "PXB", "PHB", "NODE", "SYS", "?")
-_HOP = re.compile(r"pci[0-9a-f]{4,}:[0-9a-f]{2}|[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
+_PCI_NAME = re.compile(r"pci[0-9a-f]{4,}:[0-9a-f]{2}|[0-9a-f]{4,}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]")
 
 
 @dataclass(frozen=True)
@@ -28,14 +28,14 @@ def location_of(device: Path) -> PciLocation:
     if not device.exists():
         return PciLocation()
     real = device.resolve()
-    hops = tuple(part for part in real.parts if _HOP.fullmatch(part))
-    while hops and real.name != hops[-1]:
+    names = tuple(part for part in real.parts if _PCI_NAME.fullmatch(part))
+    while names and real.name != names[-1]:
         real = real.parent  # virtio devices, for example, are below their PCI device
     try:
         numa = int((real / "numa_node").read_text())
     except (OSError, ValueError):
         numa = -1
-    return PciLocation(hops, numa) if hops else PciLocation()
+    return PciLocation(names, numa) if names else PciLocation()
 
 
 def location_of_bus_id(bus_id: str, root: Path = SYS) -> PciLocation:

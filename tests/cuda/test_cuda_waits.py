@@ -135,13 +135,13 @@ def test_poison_is_never_taken_for_data(wait, word):
 
 @each_wait
 def test_a_deadline_begins_anew_with_a_sign_of_life(wait, word):
-    """PE 2 shows the last one after 250 ns; the watch looks every 20."""
+    """PE 2 shows the last one after 250 ns; the monitor polls every 20."""
     beats = {f"_{now}": lambda now=now: one.store(ALIVE + 8 + 8 * 2, max(0, now - 250)) for now in range(20, 500, 20)}
     one = waiting(**beats)
     one.store(ALIVE + 8 + 8 * 2, 0)
     wait(one)
     assert one.gave_up == POISON and 250 + TIMEOUT_NS <= one.clock < 280 + TIMEOUT_NS
-    assert one.load(ALIVE) == 2 + 2, "the watch does not hear for whom this PE waits"
+    assert one.load(ALIVE) == 2 + 2, "the monitor does not see for whom this PE waits"
 
 
 @pytest.mark.parametrize(("pe", "deadlines"), [(2, 1), (0, 2)])

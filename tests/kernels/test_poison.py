@@ -35,7 +35,7 @@ class Machine:
             ctx[ctx_words.ME], ctx[ctx_words.N_PES], ctx[ctx_words.TIMEOUT_NS] = me, n_pes, int(1e9 * timeout_s)
             ctx[ctx_words.PATIENCE], ctx[ctx_words.RECORD] = SPINS_BEFORE_SLEEP, record.ctypes.data
             ctx[ctx_words.ALIVE], ctx[ctx_words.OWN_ALIVE] = silent.ctypes.data, liveness.own_words_address
-            ctx[ctx_words.ABORT] = liveness.watch_words_address
+            ctx[ctx_words.ABORT] = liveness.monitor_words_address
             ctx[ctx_words.PEER_OFFSETS :] = [base - bases[me] for base in bases]
             record[ctx_words.RECORD_ME] = me
             pe = SimpleNamespace(_channel=None, me=me, ctx=ctx, ctx_address=ctx.ctypes.data, record=record, silent=silent)

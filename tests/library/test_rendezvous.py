@@ -211,8 +211,8 @@ class Clock:
     def __init__(self, monkeypatch):
         self.now_s, self.lives_s, self.shown_s, self.missing = 0.0, {}, [], []
         monkeypatch.setattr(rendezvous, "time", SimpleNamespace(monotonic_ns=lambda: round(1e9 * self.now_s)))
-        self.watch_words = [liveness.NEVER_NS, 0]
-        monkeypatch.setattr(liveness, "watch_words", self.watch_words)
+        self.monitor_words = [liveness.NEVER_NS, 0]
+        monkeypatch.setattr(liveness, "monitor_words", self.monitor_words)
         monkeypatch.setattr(liveness, "show_alive", lambda time_ns: self.shown_s.append(time_ns / 1e9))
 
     def last_alive_ns(self, pe):
@@ -243,9 +243,9 @@ def test_the_time_in_which_this_process_was_suspended_does_not_count(monkeypatch
     """The monitor knows when it ticked last, and when it went on."""
     clock = Clock(monkeypatch)
     deadline = Deadline(None, 10)
-    clock.watch_words[liveness.TICKED_NS] = 0
+    clock.monitor_words[liveness.TICKED_NS] = 0
     assert not clock.passed(deadline, 100), "the monitor has not ticked for a hundred seconds"
-    clock.watch_words[liveness.TICKED_NS], clock.watch_words[liveness.RESUMED_NS] = 100 * 10**9, 95 * 10**9
+    clock.monitor_words[liveness.TICKED_NS], clock.monitor_words[liveness.RESUMED_NS] = 100 * 10**9, 95 * 10**9
     assert [clock.passed(deadline, now_s) for now_s in (100.1,)] == [False]
-    clock.watch_words[liveness.TICKED_NS] = 106 * 10**9
+    clock.monitor_words[liveness.TICKED_NS] = 106 * 10**9
     assert clock.passed(deadline, 106)
