@@ -242,8 +242,5 @@ def requires_p2p(topology: Topology, dtype: str, op: str) -> str | None:
 # The ops of each dtype for which the switch (topology.multicast) gives what this library defines.
 SWITCH_ADDS = {"float32": ("sum", "avg"), "float16": ("sum",), "bfloat16": ("sum",)}
 
-PACKET_BYTES, PACKET_DATA_BYTES = 128, 120  # a packet, and what it carries beside its epoch
 MOST_PACKET_PES = 256  # two_shot_packets has two slots of four packets for each in 256 KiB, a backend's least buffer
-PACKETS_TOGETHER = 4  # packets that a warp writes at once
 WARP_THREADS, MAX_THREADS = 32, 512  # MAX_THREADS: of a block; registers are allocated for that
-GROUP_DATA_BYTES = PACKETS_TOGETHER * PACKET_DATA_BYTES

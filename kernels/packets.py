@@ -6,6 +6,10 @@ A part of ``block.py``.  A slot of n bytes holds ``packed_bytes(n)`` of data, an
 
 from .primitive import primitives
 
+PACKET_BYTES, PACKET_DATA_BYTES = 128, 120  # a packet, and what it carries beside its epoch
+PACKETS_TOGETHER = 4  # packets that a warp writes at once
+GROUP_DATA_BYTES = PACKETS_TOGETHER * PACKET_DATA_BYTES
+
 
 def send_packets(ctx: int, slot: int, src: int, nbytes: int, epoch: int, pe: int) -> None:
     """Write local src (nbytes,) as packets of this epoch to ``slot`` on PE ``pe``."""

@@ -2,21 +2,8 @@
 
 from functools import partial
 
-from .algorithm import (
-    ELEMENTS,
-    GROUP_DATA_BYTES,
-    PACKET_BYTES,
-    PACKET_DATA_BYTES,
-    PACKETS,
-    PACKETS_TOGETHER,
-    WARP_THREADS,
-    Algorithm,
-    Plan,
-    ToCut,
-    per_pe,
-    requires_ll128,
-    requires_p2p,
-)
+from .algorithm import ELEMENTS, PACKETS, WARP_THREADS, Algorithm, Plan, ToCut, per_pe, requires_ll128, requires_p2p
+from .packets import GROUP_DATA_BYTES, PACKET_BYTES, PACKETS_TOGETHER
 
 VECTOR_ELEMS = 16  # a piece's elements are a multiple of this, so that it is whole 16-byte vectors in 1-byte types too
 
@@ -43,7 +30,7 @@ def cut_evenly(count: int, shares: int, max_elems: int) -> int:
 
 def packed_bytes(slot_bytes: int) -> int:
     """Bytes of data that a slot of packets can hold, a multiple of 16."""
-    return slot_bytes // (PACKETS_TOGETHER * PACKET_BYTES) * PACKETS_TOGETHER * PACKET_DATA_BYTES // 16 * 16
+    return slot_bytes // (PACKETS_TOGETHER * PACKET_BYTES) * GROUP_DATA_BYTES // 16 * 16
 
 
 # Warps of a block that sends packets, as measured on an H200: few while there are enough blocks, then at most so many

@@ -6,8 +6,8 @@ inbox's two into four half buffers.
 
 from typing import NamedTuple
 
-from .algorithm import PACKET_BYTES
 from .block import block
+from .packets import PACKET_BYTES
 from .records import Work
 
 WORD_BYTES, VECTOR_BYTES = 8, 16

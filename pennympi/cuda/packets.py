@@ -9,8 +9,8 @@ needs NVLink (or one device).
 from numba import cuda
 
 from ..compile.context import ROUNDS
-from ..kernels.algorithm import GROUP_DATA_BYTES, PACKET_DATA_BYTES
 from ..kernels.block import POISON
+from ..kernels.packets import GROUP_DATA_BYTES, PACKET_DATA_BYTES
 from .intrinsics import load_1, load_word, store_1, store_word
 from .pointers import at
 from .stubs import (

@@ -11,8 +11,9 @@ from collective_cases import TABLES
 
 from pennympi import Unsupported
 from pennympi.arrays.dtypes import TABLE as DTYPES
-from pennympi.kernels.algorithm import ELEMENTS, MAX_THREADS, PACKET_BYTES, PACKETS, Limits, Topology
+from pennympi.kernels.algorithm import ELEMENTS, MAX_THREADS, PACKETS, Limits, Topology
 from pennympi.kernels.allreduce import PLANNED, TABLE
+from pennympi.kernels.packets import PACKET_BYTES
 from pennympi.kernels.plans import cut, packed_bytes
 from pennympi.selection.choose import Selection
 from pennympi.selection.machine import NVLINK

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from greenlet import getcurrent
 
-from pennympi.kernels.algorithm import GROUP_DATA_BYTES, PACKET_BYTES, PACKET_DATA_BYTES, PACKETS_TOGETHER
+from pennympi.kernels.packets import GROUP_DATA_BYTES, PACKET_BYTES, PACKET_DATA_BYTES, PACKETS_TOGETHER
 
 from .implementations import entered
 from .memory import POISON, is_of_another_call
