@@ -105,7 +105,7 @@ def run_program(
     program: str,
     *args: object,
     timeout_s: float,
-    limit_s: float = 60,
+    limit_s: float = 150,
     act: tuple[str, Callable[[subprocess.Popen[str]], None]] | None = None,
 ) -> Ended:
     """Runs programs/<program>.py on CPUs, and asserts what holds for every end: it is in time and leaves nothing.

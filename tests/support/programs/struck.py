@@ -1,8 +1,8 @@
 """python struck.py WHERE FAULT RANK: all PEs do the same thing again and again until PE RANK is struck, at any moment.
 
-WHERE: collective, plan, exchange, put, empty, init, between (init, with no other team open), gather, mpi (calls of MPI),
-computing, or waiting (in a kernel, for PE RANK, which sleeps).  FAULT: the name of a signal, or
-_exit3, exit0, exit3, raise, thread (which raises), none.
+WHERE: collective, collectives (each in turn), plan, exchange, put, solve (sweeps of a grid), empty, init, between (init,
+with no other team open), gather, mpi (calls of MPI), computing, or waiting (in a kernel, for PE RANK, which sleeps).
+FAULT: the name of a signal, or _exit3, exit0, exit3, raise, thread (which raises), none.
 """
 
 import os
@@ -65,8 +65,28 @@ def put():
     team.barrier()
 
 
+def every_collective():
+    n = team.n_pes
+    team.all_gather(x, long)
+    team.reduce_scatter(long, x)
+    team.broadcast(x, root=0)
+    team.reduce(x, root=n - 1)
+    team.all_to_all(long)
+    team.all_gatherv(x, long, [100] * n)
+    team.reduce_scatterv(long, x, [100] * n)
+    team.all_to_allv(long, long_out, [100] * n, [100] * n)
+
+
+def made_sweep():
+    grid = team.grid((64, 64), periodic=True)
+    u, v = grid.zeros("float32"), grid.zeros("float32")
+    return grid.plan_sweep(lambda here, south, north, west, east: west, u, v, 40, norm="every")
+
+
 DOING = {
     "collective": lambda: team.allreduce(x),
+    "collectives": every_collective,
+    "solve": lambda: sweep(),
     "plan": lambda: plan(),
     "exchange": lambda: team.exchange(y, x, team.me ^ 1),
     "put": put,
@@ -81,7 +101,11 @@ DOING = {
 
 team = pennympi.init(world)
 x, y, words = team.zeros(100, "float32"), team.zeros(100, "float32"), team.signals(1)
+long, long_out = (np.zeros(100 * team.n_pes, "float32") for _ in range(2))
 team.allreduce(x)
+sweep = made_sweep() if where == "solve" else None
+if where in ("collectives", "solve"):
+    DOING[where]()  # compiles
 plan = team.plan_allreduce(x)
 words[:] = 5
 wait()  # compiles
