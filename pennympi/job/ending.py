@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import faulthandler
 import os
 import socket
@@ -103,11 +104,11 @@ def claim() -> bool:
 
 
 def _take(name: str) -> bool:
-    _names.append(socket.socket(socket.AF_UNIX))
     try:
+        _names.append(socket.socket(socket.AF_UNIX))
         _names[-1].bind(name)
-    except OSError:
-        return False
+    except OSError as error:
+        return error.errno != errno.EADDRINUSE
     return True
 
 

@@ -47,7 +47,7 @@ class Job:
                 f"MPI gives no communicator for one more team: this process has {len(open_jobs)} teams open, and each "
                 "has two; finalize those that are no longer needed"
             ) from None
-        self._meetings = Meetings(self.comm, self.timeout_s, lambda pe: _show_waiting(self.comm, pe))
+        self._meetings = Meetings(self.comm, self.timeout_s)
         self._meetings.processes = first.processes
         try:
             self.control = Control(self.me, first.processes, lambda obj: self._meetings.gather(obj, "init"))

@@ -62,19 +62,16 @@ def show_alive(time_ns: int) -> None:
             word.value = max(word.value, time_ns)
 
 
-FOREVER_NS = 1 << 62
-
-
 class DeviceLiveness:
     """Copies signs of life between the node's table and words that the kernels of a device read.
 
     words: (1 + n_pes,) int64.  Word 0 is 2 + the PE that a kernel waits for (1: one that is not known), or 0.  Word
-           1 + pe says how long ``pe`` has been silent, in ns (FOREVER_NS where nothing has been heard).
+           1 + pe says how long ``pe`` has been silent, in ns (NEVER_NS where nothing has been heard).
     """
 
     def __init__(self, control: Control, words: Any):
         self._control, self._words, self._calls = control, words, -1
-        words[:] = FOREVER_NS
+        words[:] = NEVER_NS
         words[0] = words[[1 + pe for pe in control.pes]] = 0
 
     def update(self, calls: int, now_ns: int) -> None:

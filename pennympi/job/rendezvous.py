@@ -144,11 +144,11 @@ class Meetings:
     """The meetings of the PEs of one communicator.
 
     timeout_s: how long to wait for a PE without a sign of life; 0 waits for ever
-    show:      called again and again with the first PE that has not come
     processes: of all PEs, once they are known;  control: the table of the node, once there is one
+    show:      called again and again with the first PE that has not come; None: the table shows it
     """
 
-    def __init__(self, comm: MPI.Intracomm, timeout_s: float, show: Callable[[int], None] = lambda pe: None):
+    def __init__(self, comm: MPI.Intracomm, timeout_s: float, show: Callable[[int], None] | None = None):
         self.comm, self.timeout_s = comm, timeout_s
         self.processes: Sequence[Process] = ()
         self.control: Control | None = None
@@ -198,13 +198,14 @@ class Meetings:
     def _wait(self, complete: Callable[[], Any], absent: Callable[[], list[int]], what: str) -> None:
         """Poll until ``complete()``.  Raises PeerTimeout.  absent: the PEs that have not come"""
         deadline, shown_s = Deadline(self.control, self.timeout_s), 0.0
+        show = self._show or (self.control and self.control.show_waiting)
         for passed_s in poll_times():
             if complete():
                 return
-            if passed_s - shown_s > LIVENESS_INTERVAL_S:
+            if show and passed_s - shown_s > LIVENESS_INTERVAL_S:
                 shown_s = passed_s
                 for pe in absent()[:1]:
-                    self._show(pe)
+                    show(pe)
             if deadline.passed(absent()):
                 self._give_up(absent(), what)
 

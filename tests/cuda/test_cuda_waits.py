@@ -10,7 +10,7 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from pennympi.compile import context as ctx_words
 from pennympi.cuda import multicast, packets, pointers, primitives, remote, waits
 from pennympi.errors import CollectiveMismatchError, CountError, Record, recorded_failure
-from pennympi.job.liveness import FOREVER_NS
+from pennympi.job.liveness import NEVER_NS
 from pennympi.kernels.block import DIFFERS, EPOCH_BITS, POISON, SENDS, TAKES
 
 HERE, RECORD, ABORT, ALIVE, WORD, SLOTS, OWN, FAR = 0, 1000, 1100, 1200, 2000, 3000, 4000, 5000
@@ -34,7 +34,7 @@ class Thread:
         self.memory |= {SHARED + 8: 2, SHARED + 16: HERE, SHARED + 24: OTHER_TEAM}
         for pe in (0, 2):
             self.memory[HERE + 8 * (ctx_words.PEER_OFFSETS + pe)] = FAR * pe
-            self.memory[ALIVE + 8 + 8 * pe] = FOREVER_NS
+            self.memory[ALIVE + 8 + 8 * pe] = NEVER_NS
         load, store = self.load, self.store
         everybody = {"all_sync": lambda mask, x: x, "any_sync": lambda mask, x: x, "syncwarp": lambda mask: None}
         cuda = SimpleNamespace(
