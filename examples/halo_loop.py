@@ -22,14 +22,14 @@ with pennympi.init(MPI.COMM_WORLD) as team:
     mine = range(me * ROWS, (me + 1) * ROWS)
     start = whole.take(range(mine.start - 1, mine.stop + 1), axis=0, mode="wrap")  # (ROWS + 2, COLUMNS)
     fields = team.array(start), team.array(start)  # (ROWS + 2, COLUMNS); the first and the last row are the halo
-    arrived = team.signals(4)  # two words for each neighbour, used by turns: a word has one message under way
+    arrived = team.signals(4)  # two words for each neighbour, used in turn: a word carries one message at a time
 
     for k in range(SWEEPS):  # all of it in stream order: on a GPU the host only enqueues
         old, new = fields[k % 2], fields[(k + 1) % 2]
         from_up, from_down = arrived[k % 2 : k % 2 + 1], arrived[2 + k % 2 : 3 + k % 2]
         new[1:-1] = smoothed(old[:-2], old[1:-1], old[2:])
-        # These puts overwrite what the neighbours read last in sweep k-1, before they sent its signals; this PE has
-        # waited for those. So two fields are enough, and no barrier is needed.
+        # These puts overwrite what the neighbours last read in sweep k-1. After that they sent signals, for which this
+        # PE has waited. So two fields are enough, and no barrier is needed.
         team.put_signal(new[-1], new[1], from_down, k + 1, up)  # my first row is what my upper neighbour has below
         team.put_signal(new[0], new[-2], from_up, k + 1, down)
         team.wait_signal(from_up, k + 1, source=up)

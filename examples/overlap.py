@@ -26,7 +26,7 @@ with pennympi.init(MPI.COMM_WORLD) as team:
             with compute:
                 gradient[:] = np.tanh(weight) * (me + 1)
             push.wait_event(compute.record())
-            team.allreduce(gradient, op="avg", stream=push, sms=8)  # of a GPU's multiprocessors; the rest computes
+            team.allreduce(gradient, op="avg", stream=push, sms=8)  # on 8 multiprocessors at most; the others compute
         compute.wait_event(push.record())  # the next step overwrites the gradients
 
     def seconds(compute, push):

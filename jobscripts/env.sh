@@ -1,4 +1,4 @@
-# Sourced by the other scripts: the memory, the transports and the patience of a run. Each line gives a default that the
+# Sourced by the other scripts: the memory, the transports and the deadline of a run. Each line gives a default that the
 # job's own environment overrides. docs/settings.md lists all PENNYMPI_* variables; NVSHMEM's manual, all NVSHMEM_* ones.
 
 # Memory of the symmetric heap of one PE (suffixes k, m, g are powers of 1024). Every symmetric array and the collectives'
@@ -6,7 +6,7 @@
 # cuda: NVSHMEM's. It grows by itself where the GPU's virtual memory API is in use (the default on x86); where
 # NVSHMEM_DISABLE_CUDA_VMM=1 is set it is a hard limit.
 export NVSHMEM_SYMMETRIC_SIZE="${NVSHMEM_SYMMETRIC_SIZE:-2g}"
-# host: ours, a hard limit. auto: the smaller of 1 GiB and this PE's share of half of the free shared memory.
+# host: the library's, a hard limit. auto: the smaller of 1 GiB and this PE's share of half of the free shared memory.
 export PENNYMPI_SYMMETRIC_SIZE="${PENNYMPI_SYMMETRIC_SIZE:-auto}"
 
 # How PEs reach the GPUs of other nodes: ibrc (InfiniBand or RoCE, the default), ucx, libfabric (Slingshot, EFA), none.
@@ -26,5 +26,5 @@ export NVSHMEM_IB_ENABLE_IBGDA="${NVSHMEM_IB_ENABLE_IBGDA:-0}"
 # export NVSHMEM_DISABLE_NVLS=1
 
 # Seconds that any wait for another PE lasts before it ends in PeerTimeout; 0 means for ever. Longer than the longest pause
-# between two PEs that you expect (one of them writes a file, say), shorter than the queue's patience.
+# between two PEs that you expect (one of them writes a file, say), shorter than the time limit of the job.
 export PENNYMPI_TIMEOUT_S="${PENNYMPI_TIMEOUT_S:-60}"

@@ -1,7 +1,7 @@
-"""The formula, and the kernels of the variants that sweep once at a time.
+"""The formula, and the kernel of the variants that make one sweep at a time.
 
-A block of threads sweeps a tile of COLUMNS columns, ROWS rows at a time.  A thread of a GPU has VECTOR columns beside one
-another, which it loads and stores together.  All its loads come before its stores, and are under way together.
+A block of threads sweeps a tile of COLUMNS columns, ROWS rows at a time.  A thread of a GPU has VECTOR adjacent
+columns, which it loads and stores together.  All its loads come before its stores, and are in flight together.
 """
 
 from functools import cache
@@ -27,13 +27,13 @@ def relaxed(here, above, below, west, east):
 def sweep(item_bytes: int) -> Any:
     """The kernel of one sweep of a band of elements of that size, and of the exchange of its edge rows.
 
-    What lies after the columns that change is the same in both fields: a fixed column, and zeros.
+    A thread may also read and write the columns after the last one: the fixed column and zeros, equal in both fields.
     """
     add = adder_of_rows(item_bytes)
 
     def sweep(ctx, band: Band, near: Near, turn: Turn):
         words, number, epoch = turn.words, block(), 0
-        if turn.state != 0:  # all loads first: they are under way together
+        if turn.state != 0:  # all loads first: they are in flight together
             does_run, k = runs(turn), read_epoch(turn.state, BEFORE) + turn.number
             due, epoch = read_epoch(turn.state, DUE + turn.number), read_epoch(turn.state, EPOCH) + k
             if number == 0:

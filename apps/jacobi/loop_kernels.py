@@ -1,7 +1,7 @@
 """A loop of sweeps on the device, as its kernels see it: its words, and its end.
 
-A block that sweeps nothing looks at the norm of the sweep before, beside the blocks of a sweep.  So one sweep runs after
-the one that ends the loop: it writes the other field, and its norm counts for nothing.
+While the blocks of a sweep run, one more block tests the norm of the sweep before.  So one sweep runs after the sweep
+that ends the loop: it writes the other field, and its norm is not used.
 """
 
 from typing import NamedTuple
@@ -12,11 +12,11 @@ from pennympi.kernels.sweep.norm import COPIES, norm_at
 
 from .tiles import ABOVE, BELOW, Near, signal_word
 
-SWEEPS = 18  # of a turn of a loop, which costs some us more than its kernels: a multiple of 2 fields and 3 sets of words
+SWEEPS = 18  # of a turn of the loop: a multiple of 2 fields and 3 sets of words; each turn costs some us
 # int64 words: sweeps before this turn, and in all; those that count; those that ran; exchanges before the loop; float64:
-# 1 while there is another turn.  For each sweep of a turn whether the loop has ended before it; whether its norm is due.
+# 1 while there is another turn.  For each sweep of a turn: whether the loop has ended before it; whether its norm is due.
 # Sets of words for norms, (3, COPIES, WORDS): of a sweep, of the one before, and one that is cleared.  For each sweep of
-# the loop whether its norm is due, which gives way to the norm.
+# the loop: whether its norm is due, later the norm.
 BEFORE, STOP, COUNT, RAN, EPOCH, MORE, ENDED = range(7)
 DUE = ENDED + SWEEPS + 2
 SETS, SET_WORDS = DUE + SWEEPS, COPIES * WORDS
@@ -28,7 +28,7 @@ class Turn(NamedTuple):
 
     state: address of the loop's words; 0: the host makes the loop
     words: address of the set for the sweep's norm, zero before it; 0: no norm is due
-    tol:   what norm ends the loop
+    tol:   a norm up to this ends the loop
     """
 
     number: int
@@ -45,7 +45,7 @@ def runs(turn: Turn):
 
 
 def decide(turn: Turn):
-    """By one block: look at the norm of the sweep before this one.  Returns whether the loop has ended."""
+    """By one block: test the norm of the sweep before this one.  Returns whether the loop has ended."""
     state, number = turn.state, turn.number
     ended, k = read_epoch(state, ENDED + number), read_epoch(state, BEFORE) + number
     if number > 0 and ended == 0 and k <= read_epoch(state, STOP) and read_epoch(state, DUE + number - 1) != 0:
@@ -61,14 +61,14 @@ def decide(turn: Turn):
     return ended
 
 
-def add_others(ctx, turn: Turn, place: GridBarrier):
+def add_others(ctx, turn: Turn, barrier: GridBarrier):
     """After a sweep, by one block of each PE: replace the sweep's words by their sums over all PEs."""
     if runs(turn) and read_epoch(turn.state, DUE + turn.number) != 0:
         for word in lanes(0, SET_WORDS):
-            add_shared(words_at(place, 0), word, read_epoch(turn.words, word))
-        grid_barrier(ctx, place, last_grid_barrier(place) + 1)
+            add_shared(words_at(barrier, 0), word, read_epoch(turn.words, word))
+        grid_barrier(ctx, barrier, last_grid_barrier(barrier) + 1)
         for word in lanes(0, SET_WORDS):
-            add_shared(turn.words, word, read_epoch(sums_at(place, 0), word) - read_epoch(turn.words, word))
+            add_shared(turn.words, word, read_epoch(sums_at(barrier, 0), word) - read_epoch(turn.words, word))
 
 
 def end_turn(ctx, turn: Turn):

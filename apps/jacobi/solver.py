@@ -1,6 +1,7 @@
-"""What the variants have in common: the fields, and how a solve ends; and the loops of those that sweep once at a time.
+"""What the variants have in common: the fields, and how a solve ends; and the loops of the variants that sweep once a
+time.
 
-These are loops of the host, or of the device, which end by themselves.
+A loop runs on the host, or on the device, where it ends by itself.
 """
 
 from collections.abc import Callable
@@ -24,8 +25,8 @@ from .tiles import HIGH, Band, Near, tiles_across
 
 OnNorm = Callable[[int, float], None]
 NO_NEIGHBOURS = Near(0, 0, 0, 0, 0)
-BLOCKS = 1  # of a sweep on each multiprocessor, at least, as far as there are rows: a tile of a small grid has fewer
-LOOP_SWEEPS = {"cuda": 1000, "host": 100}  # of a loop on the device, whose norms are shown when it has ended
+BLOCKS = 1  # of a sweep on each multiprocessor at least: tiles of a small grid have fewer rows to reach it
+LOOP_SWEEPS = {"cuda": 1000, "host": 100}  # at most in one loop on the device; norms are shown when it has ended
 
 
 class Solver:
@@ -73,7 +74,8 @@ class Solver:
         return outcome
 
     def sweeps(self, done: int, stop: int, show: bool, ends: Callable[[int, float], bool]) -> bool:
-        """Sweep on from iteration ``done``, up to a norm that ends the solve: ends(iteration, norm).  Whether one did."""
+        """Sweep on from iteration ``done`` to ``stop``, or until ends(iteration, norm); returns whether a norm ended
+        it."""
         raise NotImplementedError
 
     def finish(self) -> None:
@@ -115,8 +117,8 @@ class SweepBySweep(Solver):
 class HostLoop(SweepBySweep):
     """A loop of the host, which waits for each norm and sums it by MPI.
 
-    exchange: (stream) of the edge rows of ``fields.new``, which the stream has swept; what follows in it has the halos
-    overlaps: whether these rows and their exchange go beside the inner rows, on a stream of their own
+    exchange: (stream) exchanges the edge rows of ``fields.new``, in stream order
+    overlaps: whether the edge rows and their exchange run on a stream of their own, while the inner rows are swept
     """
 
     exchange: Callable[[Any], None]
@@ -166,7 +168,7 @@ class DeviceLoop(SweepBySweep):
         other blocks   inner rows ..................................................................... | norm
 
     state: the loop's words, see ``loop_kernels.BEFORE``
-    Where other PEs take no part (``alone``) the host asks after each turn whether there is another one.
+    If this PE is ``alone``, the host reads after each turn whether there is another turn.
     """
 
     def __init__(self, team: Any, problem: Problem, alone: bool = False):
@@ -180,7 +182,7 @@ class DeviceLoop(SweepBySweep):
         self._written, self._readback = np.zeros(self.state.shape, "int64"), Readback(team, self.state)
         self._end_turn, self._loops = team.kernel(end_turn, "int64"), dict[int, Any]()  # by the present field
         if self.n_pes > 1:
-            self._place = GridBarrier(
+            self._barrier = GridBarrier(
                 team.me, team.n_pes, COPIES, team.zeros(grid_barrier_words(team.n_pes, COPIES), "int64")
             )
             self._add_others, self._all_arrived = team.kernel(add_others, "int64"), team.kernel(all_arrived, "int64")
@@ -196,7 +198,7 @@ class DeviceLoop(SweepBySweep):
             turn = Turn(number, state, state + 8 * (at.SETS + number % 3 * SET_WORDS), tol)
             self.sweep(stream, turn)
             if self.n_pes > 1:
-                self._add_others(1, turn, self._place, stream=stream, threads=THREADS)
+                self._add_others(1, turn, self._barrier, stream=stream, threads=THREADS)
             self.fields.advance()
         self._end_turn(1, Turn(SWEEPS, state, 0, tol), stream=stream, threads=THREADS)
 
@@ -250,4 +252,4 @@ class DeviceLoop(SweepBySweep):
         if not self.fields.alone:
             self.team.free(self._signals)
         if self.n_pes > 1:
-            self.team.free(self._place.memory)
+            self.team.free(self._barrier.memory)

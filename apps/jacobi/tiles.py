@@ -1,11 +1,11 @@
-"""The tiles of a sweep, and the exchange of the edge rows by those that have them.
+"""The tiles of a sweep, and the exchange of the edge rows by the tiles that have them.
 
 Two fields are enough.  In sweep k a tile's block writes a part of a neighbour's halo, in the field that the neighbour
-last read in its sweep k-1.  It does so only after it has seen that neighbour's signal of sweep k-1, which the block that
-reads this part sends after it has read it.  The row that was sent in sweep k is overwritten in sweep k+2, after a signal
-of sweep k+1, which the neighbour sends after row k has arrived.  Signals count exchanges and are never reset.  There is
-one for each side, since both neighbours may be the same PE.  Each has two words, for odd and for even exchanges, as those
-of two may be under way, and overtake one another.
+last read in its sweep k-1.  Before that it waits for the neighbour's signal of sweep k-1, which the block that reads this
+part sends after it has read it.  The row that was sent in sweep k is overwritten in sweep k+2, after a signal
+of sweep k+1, which the neighbour sends after row k has arrived.  Signals count exchanges and are never reset.  Each
+side has its own signals, since both neighbours may be the same PE.  A signal has two words, for odd and even exchanges,
+because two exchanges may be under way, and one may overtake the other.
 """
 
 from typing import NamedTuple
@@ -17,11 +17,11 @@ ABOVE, BELOW = 0, 1  # sides
 
 
 class Band(NamedTuple):
-    """Which rows of two fields a launch sweeps.
+    """The rows of two fields that a launch sweeps.
 
     new, old:  addresses of the fields: nx columns, of which column 1 lies on a multiple of VECTOR_BYTES
     rows:  of this PE, which are rows 1..rows;  high: of a tile
-    edges: of rows 1 and ``rows``, which may be one, how many are swept before the others, as tiles of their own
+    edges: 0 to 2: the rows 1 and ``rows`` are swept first, as tiles of their own
     pitch, item: bytes from a row to the next, and of an element
     """
 
@@ -36,10 +36,10 @@ class Band(NamedTuple):
 
 
 class Near(NamedTuple):
-    """Whose halos get the edge rows.
+    """The neighbours, whose halos get the edge rows.
 
     up, down: PEs above and below;  taller: rows of the PE above;  across: tiles of a row
-    signals:  (2 parities, 2 sides, across) words; 0: the kernel exchanges nothing
+    signals:  (odd and even exchanges, 2 sides, across) words; 0: the kernel exchanges nothing
     """
 
     up: int
@@ -55,7 +55,7 @@ def tiles_across(nx):
 
 
 def tile(band: Band, number):
-    """A tile: its first row and the one after the last; so the columns, without those that are fixed.
+    """A tile: (first row, row after the last, first column, column after the last), without the fixed columns.
 
     The edge rows come first, since neighbours wait for them.
     """
@@ -67,12 +67,12 @@ def tile(band: Band, number):
 
 
 def signal_word(near: Near, epoch, side, column):
-    """Address of the word that says that a tile's part of the halo at a side has come."""
+    """Address of the signal that a tile's part of the halo at a side has arrived."""
     return near.signals + 8 * (((epoch & 1) * 2 + side) * near.across + column)
 
 
 def await_halo(ctx, band: Band, near: Near, epoch, top, left):
-    """Wait for what a tile of an edge row reads of the halo: it came in the exchange before, ``epoch``."""
+    """Wait for the part of the halo that a tile of an edge row reads: that of exchange ``epoch``, the one before."""
     for side in range(2):
         if top == (band.rows if side == BELOW else 1):
             word = signal_word(near, epoch, side, left // COLUMNS)

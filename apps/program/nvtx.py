@@ -5,7 +5,7 @@ from typing import Any
 
 
 def named_range(team: Any, name: str) -> Any:
-    """A context manager: what runs inside appears under that name.
+    """A context manager: the work inside it appears under that name.
 
     On a GPU it is CuPy's, on a CPU that of the package ``nvtx``, where it is installed.
     """

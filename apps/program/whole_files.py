@@ -39,7 +39,7 @@ def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
 
 
 def in_words(error: Exception) -> str:
-    """What an error says, as a part of one line.  HDF5 says much, among it the reason that the system gave."""
+    """An error as part of one line.  HDF5's messages are long; the reason that the system gave is taken from them."""
     reason = re.search("error message = '([^']+)'", str(error))
     return " ".join((reason[1] if reason else getattr(error, "strerror", None) or str(error)).split()).lower()
 

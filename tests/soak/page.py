@@ -18,8 +18,8 @@ Made by `python tests/soak/page.py` from results of
 
     python -m pytest --soak MINUTES --soak-out results.json tests/soak
 
-A run prints its seed; `--soak-seed N` makes the same choices again. Every job has a limit, and is watched for processes
-that live on and for names that stay in /dev/shm. A minute of it is part of `make test-all`.
+A run prints its seed; `--soak-seed N` makes the same choices again. Every job has a limit, and is checked for processes
+that do not end and for files that stay in /dev/shm. A minute of it is part of `make test-all`.
 """
 
 

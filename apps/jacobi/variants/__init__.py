@@ -1,6 +1,6 @@
-"""The table of variants: a row for each way to sweep and exchange, from the simplest to the fastest.
+"""The table of variants: the ways to sweep and exchange, from the simplest to the fastest.
 
-Read first: ../textbook.py, then ../solver.py, of which ``DeviceLoop`` is three of them.
+Read first: ../textbook.py, then ../solver.py: its ``DeviceLoop`` is the base of three variants.
 """
 
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ DEFAULT_HEAP_FIELD_BYTES = 64 << 20  # the largest fields that the default heap 
 PADDING_BYTES = 192  # of a row, at most
 
 
-class Row(NamedTuple):
+class Variant(NamedTuple):
     """sentence: what --help says;  make: the class: (team, problem, *given, **settings) -> Solver.  Collective"""
 
     sentence: str
@@ -29,7 +29,7 @@ class Row(NamedTuple):
 
 
 class Single(DeviceLoop):
-    """What other variants are compared with."""
+    """One PE, with which the other variants are compared."""
 
     @classmethod
     def why_not(cls, team: Any) -> str:
@@ -46,16 +46,18 @@ class Nvshmem(DeviceLoop):
 
 DEFAULT = "nvshmem_overlap"
 TABLE = {  # by what --variant takes
-    "single": Row("one PE alone", Single),
-    "mpi": Row("sweep, then MPI_Sendrecv of the edge rows", Mpi),
-    "mpi_overlap": Row("edge rows on a stream of their own, exchanged by MPI while the inner rows run", MpiOverlap),
-    "nccl": Row("grouped sends and receives after the sweep (GPUs)", Nccl),
-    "nccl_overlap": Row("edge rows and their exchange by NCCL beside the inner rows (GPUs)", NcclOverlap),
-    "nvshmem": Row("the sweep puts its edge rows, then a barrier", Nvshmem),
-    "nvshmem_overlap": Row("edge rows, puts and signals to the neighbours beside the inner rows", DeviceLoop),
-    "blocked": Row("several sweeps a pass over memory, by the library's plans of sweeps", Chunks, ("blocked",)),
-    "resident": Row("all sweeps of a chunk in one launch, on the chip, by the library's plans", Chunks, ("resident",)),
-    "auto": Row("the library's plans of sweeps, by the engine that is the fastest for the size", Chunks),
+    "single": Variant("one PE alone", Single),
+    "mpi": Variant("sweep, then MPI_Sendrecv of the edge rows", Mpi),
+    "mpi_overlap": Variant("edge rows on a stream of their own, exchanged by MPI while the inner rows run", MpiOverlap),
+    "nccl": Variant("grouped sends and receives after the sweep (GPUs)", Nccl),
+    "nccl_overlap": Variant("edge rows and their exchange by NCCL beside the inner rows (GPUs)", NcclOverlap),
+    "nvshmem": Variant("the sweep puts its edge rows, then a barrier", Nvshmem),
+    "nvshmem_overlap": Variant("edge rows, puts and signals to the neighbours beside the inner rows", DeviceLoop),
+    "blocked": Variant("several sweeps a pass over memory, by the library's plans of sweeps", Chunks, ("blocked",)),
+    "resident": Variant(
+        "all sweeps of a chunk in one launch, on the chip, by the library's plans", Chunks, ("resident",)
+    ),
+    "auto": Variant("the library's plans of sweeps, by the engine that is the fastest for the size", Chunks),
 }
 
 
@@ -67,14 +69,14 @@ def make_solver(team: Any, problem: Problem, variant: str = DEFAULT, **settings:
     """
     if variant not in TABLE:
         raise ValueError(f"there is no variant {variant!r}: choose one of {', '.join(TABLE)}")
-    row = TABLE[variant]
+    chosen = TABLE[variant]
     settings = {name: value for name, value in settings.items() if value is not None}
-    if strange := ", ".join(set(settings) - set(row.make.takes)):
+    if strange := ", ".join(set(settings) - set(chosen.make.takes)):
         raise ValueError(f"the variant {variant} has no setting {strange}")
     try:
-        if reason := too_large(problem) or next((why for why in team.gather(row.make.why_not(team)) if why), ""):
+        if reason := too_large(problem) or next((why for why in team.gather(chosen.make.why_not(team)) if why), ""):
             raise Unsupported(reason)
-        return row.make(team, problem, *row.given, **settings)  # type: ignore[no-any-return]
+        return chosen.make(team, problem, *chosen.given, **settings)  # type: ignore[no-any-return]
     except Unsupported as error:
         raise ValueError(f"--variant {variant} cannot run here: {error}") from None
 

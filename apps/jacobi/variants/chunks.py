@@ -16,7 +16,7 @@ from ..solver import Solver
 
 MOST_DEPTH = 8  # sweeps from one exchange to the next
 ROWS_PER_SWEEP = 4  # of a PE, at least: with fewer rows most of the work would be in the rows that neighbours wait for
-REHEARSED = 2000  # sweeps, in which nearly all kinds of chunks of a solve come up
+REHEARSED = 2000  # sweeps of a solve, among which nearly all of its kinds of chunks are
 
 
 class Chunks(Solver):
@@ -71,7 +71,7 @@ class Chunks(Solver):
                     if k + 1 < done:
                         with self.stream:
                             self.fields.old[...] = self._first
-                        self.sweep(k + 1 - (done - count), norm)  # by the machine code that there is
+                        self.sweep(k + 1 - (done - count), norm)  # the same norms, so that the machine code exists
                     return True
         return False
 

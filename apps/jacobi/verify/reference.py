@@ -1,4 +1,5 @@
-"""The same sweeps by plain loops, compiled for this CPU: short, with NumPy's bits, and apart from all that they check."""
+"""The same sweeps by plain loops, compiled for this CPU: short, with NumPy's bits, and without the code that they
+check."""
 
 import math
 from typing import Any

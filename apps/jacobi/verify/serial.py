@@ -1,4 +1,4 @@
-"""The bits of the field against those of one PE alone, and the norms against its norms."""
+"""Compares the bits of the field, and the norms, with those of one PE."""
 
 from dataclasses import replace
 from typing import Any
@@ -27,7 +27,7 @@ def judge(solver: Any, outcome: Outcome) -> Verdict:
     verdict = None
 
     def known() -> tuple[str, np.ndarray, Verdict]:
-        """Who knows better, the points that are not fixed, and what is to be said of the norms."""
+        """(the name of the reference, its points that are not fixed, the verdict on the norms)."""
         if _by_loops(problem, n):
             from . import reference  # and with it Numba, which no other run needs here
 

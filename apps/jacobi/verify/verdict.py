@@ -1,4 +1,4 @@
-"""What a check says of a solve, and how norms are compared."""
+"""The verdict of a check, and the comparison of norms."""
 
 import math
 from typing import NamedTuple
