@@ -46,7 +46,6 @@ def options(comm: Any, argv: list[str] | None) -> argparse.Namespace:
     add("--dtype", choices=TOL, default="float64", help="of the fields (%(default)s)")
     add("--tol", type=not_negative, help="residual over right-hand side at which to stop (1e-8; float32: 1e-5)")
     add("--niter", type=at_least(1), default=10000, help="largest number of iterations (%(default)s)")
-    add("--backend", choices=("auto", "host", "cuda"), default="auto", help="where to run (%(default)s)")
     for word, rows in tables.items():
         sentences = "; ".join(f"{name}: {sentence}" for name, sentence in rows.items())
         add(f"--{word}", choices=rows, default=next(iter(rows)), help=f"(%(default)s) {sentences}")
@@ -67,7 +66,7 @@ def main(argv: list[str] | None = None) -> int:
     tol = TOL[given.dtype] if given.tol is None else given.tol
     problem = Problem(given.shape, given.periodic, given.dtype, tol, given.niter, method=given.method)
     heap_bytes = FIELDS * math.prod(n + BESIDE for n in problem.shape) * problem.item_bytes // comm.size + SPARE_BYTES
-    with pennympi.init(comm, backend=given.backend, heap_bytes=heap_bytes) as team:
+    with pennympi.init(comm, heap_bytes=heap_bytes) as team:
         try:
             solver = Solver(team, problem, given.variant)
         except ValueError as error:

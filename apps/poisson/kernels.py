@@ -18,32 +18,12 @@ from pennympi.kernels.block import (
     store,
     sync,
 )
-from pennympi.kernels.in_kernel import MAX_VALUES, WORDS, WORDS_BYTES, Bins, add_to_bins, add_to_words, no_bins, read_sum
+from pennympi.kernels.in_kernel import MAX_VALUES, WORDS, WORDS_BYTES, add_to_bins, add_to_words, no_bins, read_sum
 
-from .points import applied, direction, directions_of, now_of, quotient, ratio, row_at, stencil
-from .records import Directions, Part, Scalars, Vectors
+from .points import applied, direction, directions_of, now_of, ratio, row_at
+from .records import Part, Scalars, Vectors
 
 MARK = WORDS - 1  # the word of a sum r * r that counts the PEs which did the iteration
-
-
-def direction_line(part: Part, d: Directions, beta, at, n):
-    """Set the new direction at n points of the halo."""
-    for i in range(at, at + n):
-        store(d.new, i, direction(d, beta, i))
-
-
-def direction_row(part: Part, d: Directions, beta, at, bins: Bins):
-    """Set the new direction on a row and at the halo points of its ends.  Returns the bins with p * A p added."""
-    for i in range(at, at + part.nz):
-        here = direction(d, beta, i)
-        x = direction(d, beta, i - part.plane) + direction(d, beta, i + part.plane)
-        y = direction(d, beta, i - part.row) + direction(d, beta, i + part.row)
-        z = direction(d, beta, i - 1) + direction(d, beta, i + 1)
-        store(d.new, i, here)
-        bins = add_to_bins(bins, (1.0 * here) * (1.0 * stencil(part, here, x, y, z)))
-    direction_line(part, d, beta, at - 1, 1)
-    direction_line(part, d, beta, at + part.nz, 1)
-    return bins
 
 
 def chunk_of(part: Part):
@@ -58,20 +38,18 @@ def update_direction(ctx, part: Part, v: Vectors, s: Scalars, ahead: int):
     """
     now, rows, chunk = now_of(s, ahead), part.nx * part.ny, chunk_of(part)
     d, beta = directions_of(v, now.k), ratio(now.rr, now.before)
+    for x in range(-1, part.nx + 1 if now.goes_on else -1):
+        for y in range(-1, part.ny + 1):
+            at, own_x, own_y = part.first + x * part.plane + y * part.row, 0 <= x < part.nx, 0 <= y < part.ny
+            ends = 1 if own_x and own_y else 0
+            for i in range(at - ends, at + part.nz + ends if own_x or own_y else at):
+                store(d.new, i, direction(d, beta, i))
     for start in range(0, rows if now.goes_on else 0, chunk):
         bins = no_bins()
         for row in range(start, min(start + chunk, rows)):
-            at, x = row_at(part, row), quotient(row, part.ny)
-            y = row - x * part.ny
-            bins = direction_row(part, d, beta, at, bins)
-            if x == 0:
-                direction_line(part, d, beta, at - part.plane, part.nz)
-            if x == part.nx - 1:
-                direction_line(part, d, beta, at + part.plane, part.nz)
-            if y == 0:
-                direction_line(part, d, beta, at - part.row, part.nz)
-            if y == part.ny - 1:
-                direction_line(part, d, beta, at + part.row, part.nz)
+            at = row_at(part, row)
+            for i in range(at, at + part.nz):
+                bins = add_to_bins(bins, (1.0 * load(d.new, i)) * (1.0 * applied(part, d.new, i)))
         add_to_words(s.pap + now.k * s.stride, bins)
 
 

@@ -1,6 +1,6 @@
 """Kernels, exchanges of halos and AllReduces on one stream, in a loop that ends on the device.
 
-Read kernels.py, sums.py and fields.py first.
+Read kernels.py and memory.py first.
 """
 
 from typing import Any
@@ -9,10 +9,9 @@ from pennympi.kernels.in_kernel import MAX_VALUES, WORDS_BYTES
 
 from ..program.device import address, multiprocessors, to_numpy
 from . import kernels
-from .fields import Fields
+from .memory import Fields, Sums, floats
 from .problem import Problem
 from .records import Part, Tiles, Vectors
-from .sums import Sums, floats
 
 MOST_BLOCKS, MOST_THREADS, WARP = 132 * 8, 256, 32  # of kernels that work by rows
 TILE_THREADS = 512  # of a tile; a multiprocessor runs one tile at a time
@@ -60,11 +59,11 @@ class Loop:
             from .pairs import update_direction_of, update_solution_of  # needs numba-cuda
 
             steps = update_direction_of(self.problem.item_bytes), update_solution_of(self.problem.item_bytes)
-            tiles, self._blocks = tiles_of(self.fields.part, multiprocessors(self.team), rims_of(self.grid))
+            tiles, self._blocks = tiles_of(self.fields.part, multiprocessors(self.team))
             self._tiles = (tiles,)
-        self._update_direction, self._update_solution = (self.compiled(one, TILE_THREADS) for one in steps)
+        self._steps = [self.compiled(step, TILE_THREADS) for step in steps]
         self._note = self.team.kernel(kernels.note, "float64", most_threads=WARP)
-        self.kernels += [self._update_direction, self._update_solution, self._note]
+        self.kernels += [*self._steps, self._note]
 
     def _launch(self, kernel: Any, *args: Any) -> None:
         """Enqueue a kernel that works by rows."""
@@ -109,10 +108,9 @@ class Loop:
         def body(stream: Any) -> None:
             for k in range(number):
                 ahead = k if alone else 0
-                self._update_direction(*given, ahead, *self._tiles, stream=stream, threads=TILE_THREADS)
-                sums.add_up(0, stream)
-                self._update_solution(*given, ahead, *self._tiles, stream=stream, threads=TILE_THREADS)
-                sums.add_up(1, stream)
+                for which, step in enumerate(self._steps):
+                    step(*given, ahead, *self._tiles, stream=stream, threads=TILE_THREADS)
+                    sums.add_up(which, stream)
                 self._exchanges["r"](stream=stream)
                 if not alone or k == number - 1:
                     self._note(1, scalars, number if alone else 1, totals, value, stream=stream, threads=WARP)
@@ -146,13 +144,7 @@ class Loop:
         self.sums.free()
 
 
-def rims_of(grid: Any) -> int:
-    """See ``Tiles``."""
-    axes = list(zip("xyz", range(3 - len(grid.own), 3), strict=False))
-    return sum(1 << (2 * d + k) for axis, d in axes for k in (0, 1) if grid.neighbour(axis + "-+"[k]) is not None)
-
-
-def tiles_of(part: Part, slots: int, rims: int) -> tuple[Tiles, int]:
+def tiles_of(part: Part, slots: int) -> tuple[Tiles, int]:
     """How a part is cut for a GPU that runs ``slots`` tiles at the same time, and the blocks of a launch."""
     rows = TILE_THREADS // WARP
     across, down = -(-part.nz // ACROSS), -(-part.ny // rows)
@@ -164,4 +156,4 @@ def tiles_of(part: Part, slots: int, rims: int) -> tuple[Tiles, int]:
 
     planes = min(range(1, min(part.nx, most) + 1), key=cost)
     number = across * down * -(-part.nx // planes)
-    return Tiles(across, down, planes, number, rims), min(number, max(slots, -(-number // (most // planes))))
+    return Tiles(across, down, planes, number), min(number, max(slots, -(-number // (most // planes))))

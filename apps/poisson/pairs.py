@@ -55,15 +55,8 @@ class Pair(NamedTuple):
     b: float
 
 
-class Pairs(NamedTuple):
-    """r and the old direction at two points."""
-
-    r: Pair
-    old: Pair
-
-
 class Solution(NamedTuple):
-    """Addresses of the first own points of u, r and the direction p."""
+    """Addresses of u, r and the direction p."""
 
     u: int
     r: int
@@ -134,11 +127,6 @@ def set_own(at, pair: Pair, c: Column):
         store(at, 0, pair.a)
 
 
-def new_direction(beta, of: Pairs):
-    """The new directions."""
-    return Pair(of.r.a + product(real(beta), of.old.a), of.r.b + product(real(beta), of.old.b))
-
-
 def applied(part: Part, before: Pair, here: Pair, behind: Pair, below: Pair, above: Pair, beside, c: Column):
     """``stencil`` at both points of a pair, from the pairs around it, and its neighbours.  beside: of the column's"""
     left, right = cuda.shfl_up_sync(ALL, here.b, 1), cuda.shfl_down_sync(ALL, here.a, 1)
@@ -153,14 +141,9 @@ def add_pair(bins: Bins, c: Column, p: Pair, q: Pair):
     return add_to_bins(bins, (1.0 * p.b) * (1.0 * q.b) if c.whole else 0.0)
 
 
-def pairs_at(d: Directions, at):
-    """The pairs of r and of the old direction at an offset."""
-    return Pairs(pair_at(d.r + at), pair_at(d.old + at))
-
-
-def set_rims(part: Part, rims, c: Column, at, to, around):
+def set_rims(part: Part, c: Column, at, to, around):
     """The halo beside a pair at ``at``, whose new direction lies at ``to``.  around: the pairs and numbers there"""
-    before, behind, below, above, left, right = around
+    (before, behind, below, above, left, right), rims = around, part.rims
     if at == c.at and c.x == 0 and rims & 1:
         set_own(to - c.plane, before, c)
     if at + c.plane == c.end and c.x + c.planes == part.nx and rims & 2:
@@ -175,57 +158,79 @@ def set_rims(part: Part, rims, c: Column, at, to, around):
         store(to, 2 if c.whole else 1, right)
 
 
-def directions_for(d: Directions, c: Column, at):
-    """Load for a plane: the pairs of the next plane, below and above, and the numbers at the side."""
-    pairs = pairs_at(d, at + c.plane), pairs_at(d, at - c.row), pairs_at(d, at + c.row)
-    return pairs, number_at(d.r + at, c), number_at(d.old + at, c)
+def marched(item, here_of, fetch, step):
+    """sums(part, fields, by, tiles): do this block's tiles.
 
+    fields, by: addresses of first own points, and a factor.  Of these, and of a column c:
+    here_of(fields, by, at): the pair to which A is applied;  fetch(fields, c, at): what a plane needs
+    step(part, fields, by, c, at, before, here, now, bins): do a plane, for which ``now`` was fetched a step before
+    -> the bins, the pair of the next plane, and what was fetched for it
+    """
 
-@cache
-def update_direction_of(item):
-    """``update_direction`` for elements of so many bytes."""
-
-    def step(part: Part, d: Directions, beta, rims, c: Column, at, before: Pair, here: Pair, now, bins: Bins):
-        """Do a plane.  Returns the bins, the new direction of the next plane, and the values loaded for the next step."""
-        after = directions_for(d, c, even(min(at + c.plane, c.end - c.plane), item))
-        pairs, r, old = now
-        behind, below, above = new_direction(beta, pairs[0]), new_direction(beta, pairs[1]), new_direction(beta, pairs[2])
-        q, left, right = applied(part, before, here, behind, below, above, r + product(real(beta), old), c)
-        set_own(d.new + at, here, c)
-        if rims != 0:
-            around = before, behind, below, above, left, right if c.whole else here.b
-            set_rims(part, rims, c, at, d.new + at, around)
-        return add_pair(bins, c, here, q), behind, after
-
-    def march(part: Part, d: Directions, beta, rims, c: Column, bins: Bins):
-        at, now = c.at, directions_for(d, c, c.at)
-        before, here = new_direction(beta, pairs_at(d, at - c.plane)), new_direction(beta, pairs_at(d, at))
+    def march(part: Part, fields, by, c: Column, bins: Bins):
+        at, now = c.at, fetch(fields, c, c.at)
+        before, here = here_of(fields, by, at - c.plane), here_of(fields, by, at)
         while True:
             at = even(anew(at), item)
-            bins, behind, then = step(part, d, beta, rims, c, at, before, here, now, bins)
+            bins, behind, then = step(part, fields, by, c, at, before, here, now, bins)
             at += c.plane
             if at == c.end:
                 break
-            bins, ahead, now = step(part, d, beta, rims, c, at, here, behind, then, bins)
+            bins, ahead, now = step(part, fields, by, c, at, here, behind, then, bins)
             before, here = behind, ahead
             at += c.plane
             if at == c.end:
                 break
         return bins
 
+    def sums(part: Part, fields, by, tiles: Tiles):
+        bins, k = no_bins(), block()
+        while k < tiles.number:
+            c = column_of(part, tiles, item, k)
+            if c.y < part.ny:
+                bins = march(part, fields, by, c, bins)
+            k += blocks()
+        return bins
+
+    return sums
+
+
+@cache
+def update_direction_of(item):
+    """``update_direction`` for elements of so many bytes."""
+
+    def new(beta, r: Pair, old: Pair):
+        return Pair(r.a + product(beta, old.a), r.b + product(beta, old.b))
+
+    def here_of(d: Directions, beta, at):
+        return new(beta, pair_at(d.r + at), pair_at(d.old + at))
+
+    def fetch(d: Directions, c: Column, at):
+        """r of the next plane, below, above and at the side, and the old direction there."""
+        behind = pair_at(d.r + at + c.plane), pair_at(d.old + at + c.plane)
+        below = pair_at(d.r + at - c.row), pair_at(d.old + at - c.row)
+        above = pair_at(d.r + at + c.row), pair_at(d.old + at + c.row)
+        return behind, below, above, number_at(d.r + at, c), number_at(d.old + at, c)
+
+    def step(part: Part, d: Directions, beta, c: Column, at, before: Pair, here: Pair, now, bins: Bins):
+        after = fetch(d, c, even(min(at + c.plane, c.end - c.plane), item))
+        behind, below, above = new(beta, *now[0]), new(beta, *now[1]), new(beta, *now[2])
+        q, left, right = applied(part, before, here, behind, below, above, now[3] + product(beta, now[4]), c)
+        set_own(d.new + at, here, c)
+        if part.rims != 0:
+            around = before, behind, below, above, left, right if c.whole else here.b
+            set_rims(part, c, at, d.new + at, around)
+        return add_pair(bins, c, here, q), behind, after
+
+    sums = marched(item, here_of, fetch, step)
+
     def update_direction(ctx, part: Part, v: Vectors, s: Scalars, ahead: int, tiles: Tiles):
         """The first half of an iteration: the new direction, and the sum p * A p."""
         now, first = now_of(s, ahead), part.first * item
         new, old, r = directions_of(v, now.k)
         d = Directions(even(new + first, item), even(old + first, item), even(r + first, item))
-        beta = ratio(now.rr, now.before)
         if now.goes_on:
-            bins, k = no_bins(), block()
-            while k < tiles.number:
-                c = column_of(part, tiles, item, k)
-                if c.y < part.ny:
-                    bins = march(part, d, beta, tiles.rims, c, bins)
-                k += blocks()
+            bins = sums(part, d, real(ratio(now.rr, now.before)), tiles)
             add_to_words(s.pap + now.k * s.stride, bins)
 
     return update_direction
@@ -235,39 +240,28 @@ def update_direction_of(item):
 def update_solution_of(item):
     """``update_solution`` for elements of so many bytes."""
 
-    def fetch(s: Solution, c: Column, at):
-        """Load for a plane: p of the next plane, below and above, u and r, and p at the side."""
-        pairs = pair_at(s.p + at + c.plane), pair_at(s.p + at - c.row), pair_at(s.p + at + c.row)
-        return pairs, pair_at(s.u + at), pair_at(s.r + at), number_at(s.p + at, c)
+    def here_of(s: Solution, alpha, at):
+        return pair_at(s.p + at)
 
-    def step(part: Part, s: Solution, by, c: Column, at, before: Pair, here: Pair, now, bins: Bins):
-        """Do a plane.  Returns the bins, p of the next plane, and the values loaded for the next step."""
+    def fetch(s: Solution, c: Column, at):
+        """p of the next plane, below and above, u and r, and p at the side."""
+        p = pair_at(s.p + at + c.plane), pair_at(s.p + at - c.row), pair_at(s.p + at + c.row)
+        return p, pair_at(s.u + at), pair_at(s.r + at), number_at(s.p + at, c)
+
+    def step(part: Part, s: Solution, alpha, c: Column, at, before: Pair, here: Pair, now, bins: Bins):
         ahead = min(at + AHEAD * c.plane, c.end)
         after = fetch(s, c, even(min(at + c.plane, c.end - c.plane), item))
         prefetch(s.p + ahead)
         prefetch(s.u + ahead)
         prefetch(s.r + ahead)
-        pairs, u, r, beside = now
-        q, _, _ = applied(part, before, here, pairs[0], pairs[1], pairs[2], beside, c)
-        r = Pair(r.a - product(by, q.a), r.b - product(by, q.b))
-        set_own(s.u + at, Pair(u.a + product(by, here.a), u.b + product(by, here.b)), c)
+        p, u, r, beside = now
+        q, _, _ = applied(part, before, here, p[0], p[1], p[2], beside, c)
+        r = Pair(r.a - product(alpha, q.a), r.b - product(alpha, q.b))
+        set_own(s.u + at, Pair(u.a + product(alpha, here.a), u.b + product(alpha, here.b)), c)
         set_own(s.r + at, r, c)
-        return add_pair(bins, c, r, r), pairs[0], after
+        return add_pair(bins, c, r, r), p[0], after
 
-    def march(part: Part, s: Solution, by, c: Column, bins: Bins):
-        at, before, here, now = c.at, pair_at(s.p + c.at - c.plane), pair_at(s.p + c.at), fetch(s, c, c.at)
-        while True:
-            at = even(anew(at), item)
-            bins, behind, then = step(part, s, by, c, at, before, here, now, bins)
-            at += c.plane
-            if at == c.end:
-                break
-            bins, ahead, now = step(part, s, by, c, at, here, behind, then, bins)
-            before, here = behind, ahead
-            at += c.plane
-            if at == c.end:
-                break
-        return bins
+    sums = marched(item, here_of, fetch, step)
 
     def update_solution(ctx, part: Part, v: Vectors, s: Scalars, ahead: int, tiles: Tiles):
         """The second half: u += alpha p, r -= alpha A p, and the sum r * r."""
@@ -275,13 +269,7 @@ def update_solution_of(item):
         p, alpha = directions_of(v, now.k).new, ratio(now.rr, read_sum(s.total + now.k * s.stride))
         if now.goes_on:
             solution = Solution(even(v.u + first, item), even(v.r + first, item), even(p + first, item))
-            bins, k = no_bins(), block()
-            while k < tiles.number:
-                c = column_of(part, tiles, item, k)
-                if c.y < part.ny:
-                    bins = march(part, solution, real(alpha), c, bins)
-                k += blocks()
-            add_to_words(s.rr + now.k * s.stride, bins)
+            add_to_words(s.rr + now.k * s.stride, sums(part, solution, real(alpha), tiles))
         mark(s, now.k, now.goes_on)
 
     return update_solution

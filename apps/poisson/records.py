@@ -10,6 +10,7 @@ class Part(NamedTuple):
     first:      elements from the start of an array to the first own point
     plane, row: elements from a point to the next one along x, and along y; of a plane ``plane`` is 0
     wx, wy, wz: weights of the three differences; of a plane wx is 0
+    rims:       a bit for each side (x-, x+, y-, y+, z-, z+) with a neighbour, where the direction has a halo
     """
 
     nx: int
@@ -21,20 +22,19 @@ class Part(NamedTuple):
     wx: float
     wy: float
     wz: float
+    rims: int
 
 
 class Tiles(NamedTuple):
     """How a part is cut into tiles, for blocks of a GPU.
 
     across, down: how many there are along z, and along y;  planes: of a tile, along x;  number: of all tiles
-    rims: a bit for each side (x-, x+, y-, y+, z-, z+) with a neighbour, where the direction has a halo
     """
 
     across: int
     down: int
     planes: int
     number: int
-    rims: int
 
 
 class Directions(NamedTuple):

@@ -88,7 +88,7 @@ def test_a_warp_computes_what_a_row_does(name, shape, rims):
     row = -(-(LINE + nz + 1) // LINE) * LINE
     plane, lead = (ny + 2) * row, 2 * row + LINE - 1
     size = (nx + 2) * plane + 4 * row
-    part = Part(nx, ny, nz, plane + row + 1, plane, row, 0.5, 1.0, 0.25)
+    part = Part(nx, ny, nz, plane + row + 1, plane, row, 0.5, 1.0, 0.25, rims)
     vectors = Vectors(*(ITEM * (lead + k * size) for k in range(4)))
     before = np.full(4 * size, np.nan)  # what lies between the points of rows is read, and must not count
     fields = [before[k * size + lead :][: (nx + 2) * plane].reshape(nx + 2, ny + 2, row)[..., : nz + 2] for k in range(4)]
@@ -101,7 +101,7 @@ def test_a_warp_computes_what_a_row_does(name, shape, rims):
     plain, by_pairs = before.copy(), before.copy()
     given = part, vectors, Scalars(0, 0, 0.0, 0, 0, 0, 0), 0
     expected = run(getattr(kernels, name), plain, given, 1, 1)
-    tiles, blocks = loop.tiles_of(part, 3, rims)
+    tiles, blocks = loop.tiles_of(part, 3)
     sums = run(getattr(pairs, f"{name}_of")(ITEM), by_pairs, (*given, tiles), blocks, loop.TILE_THREADS)
     np.testing.assert_array_equal(by_pairs, plain)
     assert sums == expected != 0

@@ -1,4 +1,4 @@
-"""The sums of the iterations: words of this PE, the sums over all PEs, and their floats on the host."""
+"""What one PE keeps: the fields, and the sums of the iterations."""
 
 from typing import Any
 
@@ -8,7 +8,43 @@ from pennympi.kernels.in_kernel import WORDS, WORDS_BYTES, SumWords, as_float
 
 from ..program.device import address, array_module, to_numpy
 from .problem import Problem
-from .records import Scalars
+from .records import Part, Scalars
+
+FIELDS = ("u", "f", "r", "even", "odd")  # the solution, the right-hand side, the residual, two directions by turns
+
+
+class Fields(dict[str, Any]):
+    """Symmetric arrays of a grid's part with a halo of one point, by name.  Making and freeing them is collective.
+
+    grid: of the team;  part: see ``Part``
+    """
+
+    def __init__(self, team: Any, problem: Problem, grid: Any):
+        super().__init__((name, grid.zeros(problem.dtype)) for name in FIELDS)
+        self.team, self.grid = team, grid
+        strides = (stride // problem.item_bytes for stride in self["u"].strides)
+        (nx, plane), (ny, row), (nz, _) = [(1, 0), *zip(grid.own, strides, strict=True)][-3:]
+        wx, wy, wz = problem.weights
+        self.part = Part(nx, ny, nz, plane + row + 1, plane, row, wx, wy, wz, rims_of(grid))
+
+    def at(self, name: str) -> int:
+        """The address of a field."""
+        return address(self[name])
+
+    def set(self, name: str, own: np.ndarray) -> None:
+        """Set this PE's own points."""
+        self.grid.interior(self[name])[...] = array_module(self.team).asarray(own, self[name].dtype)
+
+    def free(self) -> None:
+        """Free the arrays.  Collective."""
+        for array in self.values():
+            self.team.free(array)
+
+
+def rims_of(grid: Any) -> int:
+    """See ``Part``."""
+    sides = [axis + way for axis in "xyz"[: len(grid.own)] for way in "-+"]
+    return sum(1 << 6 - len(sides) + k for k, side in enumerate(sides) if grid.neighbour(side) is not None)
 
 
 class Sums:
