@@ -9,11 +9,10 @@ import pytest
 from on_device import device, to_numpy
 from sweep_reference import group_values, words_of
 
-from pennympi.compile.bind import bind
 from pennympi.grid.sweep.norm import SweepNorm
 from pennympi.host.sweep.squares import row_squares
 from pennympi.kernels.block import block, blocks, lanes, load, real, store, sync
-from pennympi.kernels.in_kernel.exact import BAD_WORD, BINS, LIMIT, WORDS, SumWords
+from pennympi.kernels.in_kernel.exact import BAD_WORD, WORDS, SumWords
 from pennympi.kernels.sweep import norm
 from pennympi.kernels.sweep.norm import (
     COPIES,
@@ -88,22 +87,6 @@ def by_rows(dtype):
     return kernel
 
 
-def in_python(function):
-    """A function of norm.py as plain Python, on float64."""
-    return bind(function, {"real": np.float64, "bits": lambda x: int(x.view(np.int64))}, lambda one: one)
-
-
-def counting(*squares):
-    """The words that count of several squares."""
-    if any(one.scale == 0 for one in squares):
-        return SumWords(*[0] * BINS, 1)
-    words = [0] * (BAD_WORD + 1)
-    for scale, *accumulators in squares:
-        for k, one in enumerate(accumulators, norm.top_bin(scale)):
-            words[k] += norm.multiples(one)
-    return norm.counting(SumWords(*words))
-
-
 def changes_of(seed, n, dtype):
     """(n,) changes of either sign, over a range of sizes that begins anywhere."""
     rng = np.random.default_rng(seed)
@@ -113,53 +96,6 @@ def changes_of(seed, n, dtype):
     x[rng.integers(0, n, n // 8)] = 2.0 ** rng.integers(low, high, n // 8)  # whose squares lie on the bins' edges
     x[rng.integers(0, n, n // 3)] = 0
     return np.where(np.abs(x) < 2.0**17, x, 1.0).astype(dtype)
-
-
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("seed", range(40))
-def test_three_bins_are_those_of_six(seed, dtype):
-    """Whatever the order and the split, one by one and by fours."""
-    values = group_values(changes_of(seed, 64 * group_points(np.dtype(dtype).itemsize), dtype)).astype("float64")
-    wanted = words_of(values)
-    add, add_four, start = in_python(add_group), in_python(adder(4)), in_python(no_squares)
-    rng = np.random.default_rng(seed)
-    for _ in range(3):
-        rng.shuffle(values)
-        cut = 4 * rng.integers(0, 17)
-        one, other = start(), start()
-        for value in values[:cut]:
-            one = add(one, value)
-        for four in values[cut:].reshape(-1, 4):
-            other = add_four(other, tuple(four))
-        assert counting(one, other) == wanted
-
-
-@pytest.mark.parametrize("bad", [math.nan, math.inf, 2 * LIMIT, np.nextafter(LIMIT, math.inf)])
-def test_what_is_no_number_or_too_large(bad):
-    values = np.array([1.0, bad, 2.0, 0.5])
-    add, add_four, start = in_python(add_group), in_python(adder(4)), in_python(no_squares)
-    with np.errstate(all="ignore"):
-        for order in ([0, 1, 2, 3], [1, 0, 2, 3], [0, 2, 3, 1]):
-            squares = start()
-            for k in order:
-                squares = add(squares, values[k])
-            assert counting(squares) == counting(add_four(start(), tuple(values[order]))) == words_of(values)
-    assert math.isnan(norm_of(words_of(values)))
-
-
-@pytest.mark.parametrize("edge", [LIMIT, norm.EDGE_1, norm.EDGE_2, norm.EDGE_3, norm.QUICK / norm.SCALE_3])
-def test_edges_of_the_window(edge):
-    """Values at, and next to, those from which on one belongs to the bin before, beside such as lie in all bins below."""
-    add, add_four, start = in_python(add_group), in_python(adder(4)), in_python(no_squares)
-    for value in (np.float64(edge), np.nextafter(edge, 0), np.nextafter(edge, 1e99), edge * np.float64(1 + 2.0**-23)):
-        given = [value, value / np.float64(3), value * np.float64(1.1 * 2.0**-80), np.float64(0)]
-        for order in ([0, 1, 2, 3], [2, 1, 3, 0], [1, 0, 3, 2]):
-            values = [given[k] for k in order]
-            squares = start()
-            for one in values:
-                squares = add(squares, one)
-            apart, by_four = counting(*(add(start(), one) for one in values)), counting(add_four(start(), tuple(values)))
-            assert counting(squares) == apart == by_four == words_of(np.array(values))
 
 
 @pytest.mark.mpi

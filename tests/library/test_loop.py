@@ -27,11 +27,6 @@ def shrink(ctx, x: Elements, n: int, partial: Elements, rate: float):
         store(partial, 0, real(rate) * load(partial, 0))
 
 
-def clear(ctx, words: Words):
-    for k in lanes(0, 1):
-        store(words, k, 0)
-
-
 def copy(ctx, to: Elements, source: Elements):
     for k in lanes(0, 1):
         store(to, k, load(source, k))
@@ -120,12 +115,13 @@ def of_one_sided_calls(team, step):
     """A row round the ring; the AllReduce after it says that its signal was taken, and cleared."""
     right, left = (team.me + 1) % team.n_pes, (team.me - 1) % team.n_pes
     row, signal, x, put = team.zeros(50, "float64"), team.signals(1), team.zeros(50, "float64"), team.zeros(50, "float64")
-    zero = team.kernel(clear, "int64")
+    zero = team.kernel(copy, "int64")
+    none = team.zeros(1, "int64")
 
     def body(stream):
         team.put_signal(row, x, signal, 1, right, stream)
         team.wait_signal(signal, 1, left, stream)
-        zero(1, signal, stream=stream)
+        zero(1, signal.view("int64"), none, stream=stream)
         team.get(x, row, team.me, stream)
         team.put(put, x, right, stream)
         team.barrier(stream)
@@ -201,8 +197,7 @@ def test_ends(team, dtype, start, below, most, runs):
     halve = team.kernel(shrink, dtype)
     body = lambda stream: halve(1, value, 1, unused, 1.0, stream=stream)  # noqa: E731
     assert both(team, lambda: write(value, [start]), body, value, (), below, most) == runs
-    bodies = [body] * 3
-    loop = team.plan_loop(bodies, value, below, most)
+    loop = team.plan_loop([body] * 3, value, below, most)
     write(value, [start])
     loop(team.stream("high"))
     team.synchronize()
@@ -245,12 +240,10 @@ def test_errors_name_the_remedy(team):
         (([body, 3], value, 0), TypeError, "body must be"),
         ((body, two, 0), ValueError, "value must have one element, got 2"),
         ((body, whole, 0), pennympi.Unsupported, "value must be of float32 or float64, got int64"),
-        ((body, value, None), TypeError, "float"),
         ((body, value, 0, 1.5), TypeError, "most must be an int, got 1.5"),
         ((body, value, 0, 0), ValueError, "most must be at least 1, got 0"),
         ((body, value, 0, 1, value), pennympi.Unsupported, "done must be of int64, got float64"),
         ((body, value, 0, 1, two.view("int64")), ValueError, "done must have one element, got 2"),
-        ((body, value, 0, 1, 3), TypeError, "int is not an array"),
     ]
     for args, kind, text in every:
         with pytest.raises(kind, match=text):

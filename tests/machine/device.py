@@ -19,7 +19,7 @@ from .faults import Deadlock, Fault
 from .implementations import IMPLEMENTATIONS
 from .memory import POISON, Memory, is_of_another_call, rounds_after
 from .network import COPIED, POINTER, Network, Stores
-from .scheduler import Scheduler
+from .scheduler import Patience, Scheduler
 
 MEMORY_BYTES = 8 << 20  # of a PE
 DTYPES = {
@@ -53,30 +53,6 @@ class Launch:
     def of(cls, what: str, kernel: Callable[..., Any], args: Sequence[Any], *more: Any, **named: Any) -> "Launch":
         """The launch of a kernel with these arguments, ``ctx`` (the PE's number) first."""
         return cls(what, kernel, args, *more, **named, tagged=is_tagged(kernel))
-
-
-class Patience:
-    """Which PEs have given up.
-
-    ends:  whether a PE may, by itself: PE ``first`` does when it has to wait for the ``after``-th time, and where nobody
-           can go on one who waits does
-    quiet: whether a wait that gave up ends when what its PE has sent is there
-    """
-
-    def __init__(self, n_pes: int):
-        self.gave_up = [False] * n_pes
-        self.ends, self.quiet, self.first, self.after = False, True, 0, 0
-
-    def draw(self, rng: Random) -> None:
-        """Let some PE give up at some time."""
-        self.ends, self.first, self.after = True, rng.randrange(len(self.gave_up)), rng.randint(1, 30)
-
-    def is_over(self, pe: int) -> bool:
-        """Whether a PE that would have to wait gives up, or has."""
-        if self.ends and pe == self.first:
-            self.after -= 1
-            return self.gave_up[pe] or self.after <= 0
-        return self.gave_up[pe]
 
 
 class Block:

@@ -9,6 +9,29 @@ BUFFERED = (0.0, 0.5, 1.0)  # share of the stores by pointer that become visible
 TORN = (0.0, 0.3, 0.8)  # share of the copies that land in several parts
 
 
+class Patience:
+    """Which PEs have given up.
+
+    ends:  whether a PE may, by itself: PE ``first`` does at its ``after``-th wait, and one where none can go on
+    quiet: whether a wait that gave up ends when what its PE has sent is there
+    """
+
+    def __init__(self, n_pes: int):
+        self.gave_up = [False] * n_pes
+        self.ends, self.quiet, self.first, self.after = False, True, 0, 0
+
+    def draw(self, rng: Random) -> None:
+        """Let some PE give up at some time."""
+        self.ends, self.first, self.after = True, rng.randrange(len(self.gave_up)), rng.randint(1, 30)
+
+    def is_over(self, pe: int) -> bool:
+        """Whether a PE that would have to wait gives up, or has."""
+        if self.ends and pe == self.first:
+            self.after -= 1
+            return self.gave_up[pe] or self.after <= 0
+        return self.gave_up[pe]
+
+
 class Scheduler:
     """The actors that can do a step.  An actor has ``step() -> whether it can do another``, ``pe`` and ``priority``."""
 

@@ -90,59 +90,36 @@ class Case:
         return x, x if self.one_array else make(np.zeros(self.rows(call.n)[1] * call.count, x.dtype))
 
 
+def whole_twice(whole, c):
+    return whole, whole
+
+
 CASES = {
     case.name: case
     for case in (
+        Case("allreduce", lambda n: (1, 1), lambda c: c.given(c.me), lambda c: c.reduced(), whole_twice, reduces=True),
         Case(
-            "allreduce",
-            lambda n: (1, 1),
-            lambda c: c.given(c.me),
-            lambda c: c.reduced(),
-            lambda whole, c: (whole, whole),
-            reduces=True,
+            "all_gather", lambda n: (1, n), lambda c: c.given(c.me),
+            lambda c: np.concatenate([c.given(pe) for pe in range(c.n)]), lambda whole, c: (c.part(whole, c.me), whole),
         ),
         Case(
-            "all_gather",
-            lambda n: (1, n),
-            lambda c: c.given(c.me),
-            lambda c: np.concatenate([c.given(pe) for pe in range(c.n)]),
-            lambda whole, c: (c.part(whole, c.me), whole),
+            "reduce_scatter", lambda n: (n, 1), lambda c: c.given_to_all(c.me), lambda c: c.part(c.reduced(c.n), c.me),
+            lambda whole, c: (whole, c.part(whole, c.me)), reduces=True,
         ),
         Case(
-            "reduce_scatter",
-            lambda n: (n, 1),
-            lambda c: c.given_to_all(c.me),
-            lambda c: c.part(c.reduced(c.n), c.me),
-            lambda whole, c: (whole, c.part(whole, c.me)),
-            reduces=True,
+            "broadcast", lambda n: (1, 1), lambda c: c.given(c.me), lambda c: c.given(c.root), whole_twice,
+            rooted=True, one_array=True,
         ),
         Case(
-            "broadcast",
-            lambda n: (1, 1),
-            lambda c: c.given(c.me),
-            lambda c: c.given(c.root),
-            lambda whole, c: (whole, whole),
-            rooted=True,
-            one_array=True,
+            "reduce", lambda n: (1, 1), lambda c: c.given(c.me), lambda c: c.reduced() if c.me == c.root else None,
+            whole_twice, reduces=True, rooted=True,
         ),
         Case(
-            "reduce",
-            lambda n: (1, 1),
-            lambda c: c.given(c.me),
-            lambda c: c.reduced() if c.me == c.root else None,
-            lambda whole, c: (whole, whole),
-            reduces=True,
-            rooted=True,
-        ),
-        Case(
-            "all_to_all",
-            lambda n: (n, n),
-            lambda c: c.given_to_all(c.me),
-            lambda c: np.concatenate([c.part(c.given_to_all(pe), c.me) for pe in range(c.n)]),
-            lambda whole, c: (whole, whole),
+            "all_to_all", lambda n: (n, n), lambda c: c.given_to_all(c.me),
+            lambda c: np.concatenate([c.part(c.given_to_all(pe), c.me) for pe in range(c.n)]), whole_twice,
         ),
     )
-}
+}  # fmt: skip
 ALGORITHMS = [(name, algorithm) for name, case in CASES.items() for algorithm in case.table]
 
 
