@@ -43,7 +43,7 @@ MAX_GROUPS = 1 << 20  # the most that a thread may add before ``add_squares_to_w
 STEP = 2.0**BIN_BITS  # factor between two scales, which moves values by one bin
 SCALE_0, SCALE_1, SCALE_2, SCALE_3 = (STEP**k for k in range(BINS - WINDOW + 1))
 # A value up to EDGE_k has nothing in the bins before bin k: half a unit is rounded to 0.
-EDGE_1, EDGE_2, EDGE_3 = (LIMIT / SCALE for SCALE in (SCALE_1, SCALE_2, SCALE_3))
+EDGE_1, EDGE_2 = LIMIT / SCALE_1, LIMIT / SCALE_2
 QUICK = STEP / 4  # a scaled value below it has fewer than 2**51 units of bin 1
 ROUND_1_2 = ROUND_1 + ROUND_2  # exactly
 # Accumulators add up the bits of floats whose last bit is one unit: their low bits are the sum in units.
