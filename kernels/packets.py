@@ -4,6 +4,8 @@ A part of ``block.py``.  A slot of n bytes holds ``packed_bytes(n)`` of data, an
 """
 # mypy: disable-error-code="empty-body"
 
+from typing import Any
+
 from .primitive import primitives
 
 PACKET_BYTES, PACKET_DATA_BYTES = 128, 120  # a packet, and what it carries beside its epoch
@@ -76,13 +78,13 @@ def take_numbers(ctx: int, slots: tuple[int, ...], number: int, source: int) -> 
     """Wait until all slots carry ``number``; the float64 in each, 0.0 for an address of 0.  source: as in ``wait``"""
 
 
-def add_counted_sums(ctx: int, base: int, x: tuple[float, ...]) -> None:
-    """``add_block_sums`` of the parts of one sum (``in_kernel/exact.py``).  Each word also counts the blocks that have
-    added to it; a block adds once."""
+def add_counted_sums(ctx: int, base: int, values: tuple[Any, ...]) -> None:
+    """``add_block_sums`` of one or two sums, a tuple of Bins (``in_kernel/exact.py``).  Each word also counts the blocks
+    that have added to it; a block adds once."""
 
 
-def counted_sums(ctx: int, base: int, before: int, now: int, keep: int, n: int) -> tuple[float, float, float, float]:
-    """Wait until all blocks of this PE have added to the first ``n`` of four sums at ``base``; return what each sum has
+def counted_sums(ctx: int, base: int, before: int, now: int, keep: int, n: int) -> tuple[float, float]:
+    """Wait until all blocks of this PE have added to the first ``n`` of two sums at ``base``; return what each sum has
     grown by since ``before``, an address of its earlier words.  The result is the same in all threads.
 
     The words are copied to ``now``; if keep is not 0, the growth of the first sum's words is written there.  This orders

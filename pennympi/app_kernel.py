@@ -38,16 +38,18 @@ class AppKernel:
         kernel: Callable[..., Any],
         dtype: DType,
         bounds: LaunchBounds,
+        shared_bytes: int = 0,
     ):
         self._backend, self._guard, self._arrays = backend, guard, arrays
         self._kernel, self._dtype, self._bounds = plain(kernel), dtype, bounds
+        self._shared_bytes = shared_bytes
         if dtype.name in MOVED:
             raise Unsupported(f"a kernel has no elements of {dtype.name}: convert the array, or pass a view of numbers")
         max_threads, min_blocks = bounds
         if not WARP_THREADS <= max_threads <= MAX_THREADS or max_threads % WARP_THREADS:
             raise ValueError(f"most_threads {max_threads} is not a multiple of {WARP_THREADS} up to {MAX_THREADS}")
-        if min_blocks < 1:
-            raise ValueError(f"resident {min_blocks}: a multiprocessor holds at least one block")
+        if min_blocks < 0:
+            raise ValueError(f"resident {min_blocks}: it is a number of blocks, or 0")
         self.key = kernel, dtype, bounds  # kernels with the same key share their machine code
         self._name = self._kernel.__name__
         self._wanted = list(records(kernel).items())[1:]
@@ -94,7 +96,7 @@ class AppKernel:
 
     def _compile(self, kinds: str) -> Kernel:
         """The machine code for these kinds of arguments.  Raises TypeError with the compiler's message."""
-        options = KernelOptions(kinds, self._dtype, bounds=self._bounds)
+        options = KernelOptions(kinds, self._dtype, bounds=self._bounds, shared_bytes=self._shared_bytes)
         try:
             kernel = self._compiled[kinds] = self._backend.compiler.kernel(self._kernel, self._name, options)
         except (PennympiError, OSError, MemoryError):

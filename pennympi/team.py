@@ -206,21 +206,27 @@ class Team(OneSidedCalls, Collectives):
 
     # Kernels, and what the PEs know of one another ----------------------------------------
     def kernel(
-        self, kernel: Callable[..., Any], dtype: DTypeLike = DEFAULT, most_threads: int = MAX_THREADS, resident: int = 1
+        self,
+        kernel: Callable[..., Any],
+        dtype: DTypeLike = DEFAULT,
+        most_threads: int = MAX_THREADS,
+        resident: int = 0,
+        shared_bytes: int = 0,
     ) -> AppKernel:
         """Compile a plain function over ``pennympi.kernels.block`` for this team's device.  Not collective.
 
         kernel: its first parameter is ``ctx``
         dtype:  the element type of ``load``, ``store`` and ``real``, and of the arrays that they are given
         most_threads: threads of a block at most, on a GPU: a multiple of 32 up to 512
-        resident: blocks that one multiprocessor must be able to hold at a time; the compiler gives a thread the
-                  registers that this leaves
+        resident: blocks that one multiprocessor must be able to hold at a time, of which the compiler gives a thread all
+                  registers that this leaves; 0: as many as the compiler chooses
+        shared_bytes: dynamic shared memory of a block, on a GPU
         Raises TypeError (not a plain function of ctx and more), ValueError (most_threads, resident), Unsupported (dtype;
         also complex numbers and bools).
         """
         self._guard.check_open()
         bounds = LaunchBounds(most_threads, resident)
-        return AppKernel(self._backend, self._guard, self._arrays, kernel, dtype_of(dtype), bounds)
+        return AppKernel(self._backend, self._guard, self._arrays, kernel, dtype_of(dtype), bounds, shared_bytes)
 
     def compile(self, kernels: Iterable[AppKernel]) -> None:
         """Compile kernels before their first launch.  Not collective.

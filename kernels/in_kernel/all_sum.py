@@ -14,7 +14,7 @@ from ..block import Words, add_shared, arrive_last, copy, lanes, put_signal, rea
 from .exact import WORD_BYTES, WORDS, WORDS_BYTES, Bins, add_to_words, read_sum
 
 EPOCH_WORDS = 16  # the last finished epoch, the counter of ``arrive_last``, and the rest of a cache line
-COUNTED_WORDS = 4 * WORDS  # of one buffer of ``counted.py``, which has two buffers of words and four copies of them
+COUNTED_WORDS = 2 * WORDS  # of one buffer of ``counted.py``, a line; it has two buffers of words and four copies of them
 STATE_WORDS = EPOCH_WORDS + 6 * COUNTED_WORDS
 PARTS = 5  # of n_sums * WORDS words each: words, sums, seen, and the two buffers of the outbox
 

@@ -12,20 +12,20 @@ copy of e + 2 has taken the sums of e + 1, so all blocks have read the copy of e
 
 from ..block import add_counted_sums, add_shared, block, copy, counted_sums, is_leader
 from .all_sum import COUNTED_WORDS, EPOCH_WORDS, GridBarrier, grid_barrier, sums_at, words_at
-from .exact import WORD_BYTES, WORDS_BYTES, add_to_words, in_units, read_sum
+from .exact import WORD_BYTES, WORDS_BYTES, add_to_words, read_sum
 
 BUFFER_BYTES = COUNTED_WORDS * WORD_BYTES
 
 
 def give_sums(ctx, barrier: GridBarrier, epoch, values):
-    """Add the values of a block's threads to the sums of barrier ``epoch``.  values: a tuple of Bins, one a sum"""
-    k, line = 0, barrier.memory + EPOCH_WORDS * WORD_BYTES + (epoch & 1) * BUFFER_BYTES
-    for bins in values:
-        if barrier.n_pes > 1:
+    """Add the values of a block's threads to the sums of barrier ``epoch``.  values: a tuple of one or two Bins"""
+    k = 0
+    if barrier.n_pes > 1:
+        for bins in values:
             add_to_words(words_at(barrier, k), bins)
-        else:
-            add_counted_sums(ctx, line + k * WORDS_BYTES, in_units(bins))
-        k += 1
+            k += 1
+    else:
+        add_counted_sums(ctx, barrier.memory + EPOCH_WORDS * WORD_BYTES + (epoch & 1) * BUFFER_BYTES, values)
 
 
 def take_sums(ctx, barrier: GridBarrier, epoch, keep):
@@ -41,4 +41,4 @@ def take_sums(ctx, barrier: GridBarrier, epoch, keep):
     totals = counted_sums(ctx, lines + (epoch & 1) * BUFFER_BYTES, was, now, keep, barrier.n_sums)
     if block() == 0 and is_leader():
         add_shared(barrier.memory, 0, 1)
-    return totals[0], totals[1]
+    return totals

@@ -12,11 +12,12 @@ class LaunchBounds(NamedTuple):
     """CUDA's __launch_bounds__.
 
     max_threads: threads of a block at most
-    min_blocks:  blocks that a multiprocessor must be able to hold at a time; a thread gets the registers that this leaves
+    min_blocks:  blocks that a multiprocessor must be able to hold at a time; a thread gets the registers that this
+                 leaves;  0: not said, and the compiler may give it fewer, so that another block has room
     """
 
     max_threads: int
-    min_blocks: int = 1
+    min_blocks: int = 0
 
 
 @dataclass(frozen=True)

@@ -147,8 +147,8 @@ def without_device(cc: tuple[int, int]) -> Any:
 
 
 def _least(bounds: LaunchBounds) -> int | LaunchBounds:
-    """The bounds as Numba takes them; one block is what a multiprocessor holds anyway."""
-    return bounds if bounds.min_blocks > 1 else bounds.max_threads
+    """The bounds as Numba takes them."""
+    return bounds if bounds.min_blocks else bounds.max_threads
 
 
 def ptx(

@@ -10,12 +10,12 @@ from numba.cuda import cgutils, types
 from numba.cuda.extending import intrinsic
 
 from ..kernels.block import POISON
-from ..kernels.in_kernel.exact import BAD_WORD, BIN_BITS, BINS, HALF, NAN, TOP_BIT, WORDS
+from ..kernels.in_kernel.exact import BAD_WORD, BIN_BITS, BINS, HALF, NAN, TOP_BIT, WORDS, WORDS_BYTES, in_units
 from .intrinsics import add_int64, assembly, float_of, load_word, reading, statement, store_word
 from .primitives import ALL, LANES, sums_of_warp
 from .waits import GAVE_UP, ME, SPINS, check_wait, give_up, poisoned, report_wait
 
-MOST_WARPS, MOST_SUMS = 32, 4
+MOST_WARPS, MOST_SUMS = 32, 2
 COUNT_BIT, FLOAT_BIAS = 52, 1023  # the exponent of a float64 begins at the same bit
 ONE_BLOCK, HALF_COUNT = 1 << COUNT_BIT, 1 << (COUNT_BIT - 1)
 CARRY, PER_CARRY = 2.0**BIN_BITS, 2.0**-BIN_BITS
@@ -43,8 +43,8 @@ def poll_numbers(typing, slots, number):
 
     def code(context, b, signature, args):
         ptx = (
-            "{ .reg .pred there; .reg .b128 both; setp.ne.s64 there, $2, 0; mov.b64 $0, 0; mov.b64 $1, $3; "
-            "@there ld.relaxed.sys.global.b128 both, [$2]; @there mov.b128 {$0, $1}, both; }"
+            "{ .reg .pred there; .reg .b128 both; .reg .b64 zero; setp.ne.s64 there, $2, 0; mov.b64 zero, 0; "
+            "mov.b128 both, {zero, $3}; @there ld.relaxed.sys.global.b128 both, [$2]; mov.b128 {$0, $1}, both; }"
         )
         pair, values, found = ir.LiteralStructType([_I64] * 2), [], args[1]
         for slot in cgutils.unpack_tuple(b, args[0]):
@@ -97,19 +97,22 @@ def take_numbers(ctx, slots, number, source):
     return values
 
 
-def add_counted_sums(ctx, base, x):
-    partial = cuda.shared.array((WORDS, MOST_WARPS), "float64")
+def add_counted_sums(ctx, base, values):
+    partial = cuda.shared.array((MOST_SUMS, WORDS, MOST_WARPS), "float64")
     thread, warps = cuda.threadIdx.x, cuda.blockDim.x // LANES
-    part = cuda.laneid >> 2
-    value = sums_of_warp(x)
+    part, k = cuda.laneid >> 2, 0
     cuda.syncthreads()  # the last call's partials have been read
-    if thread & 3 == 0:
-        partial[part, thread // LANES] = value
+    for bins in values:
+        value = sums_of_warp(in_units(bins))
+        if thread & 3 == 0:
+            partial[k, part, thread // LANES] = value
+        k += 1
     cuda.syncthreads()
-    if thread < LANES:
+    k = thread // LANES
+    while k < len(values):  # a warp a sum
         total, warp = 0.0, thread & 3
         while warp < warps:
-            total += partial[part, warp]
+            total += partial[k, part, warp]
             warp += 4
         total += cuda.shfl_xor_sync(ALL, total, 2)
         total += cuda.shfl_xor_sync(ALL, total, 1)
@@ -126,7 +129,8 @@ def add_counted_sums(ctx, base, x):
         if part == BAD_WORD and (not whole or load_word(ctx + GAVE_UP) != 0):
             word += 1
         if part <= BAD_WORD and thread & 3 == 0:
-            add_int64(base + 8 * part, word)
+            add_int64(base + k * WORDS_BYTES + 8 * part, word)
+        k += warps
 
 
 def poll_counted(ctx, word, was):
@@ -181,4 +185,4 @@ def counted_sums(ctx, base, before, now, keep, n):
         if part == 0:
             totals[thread // WORDS] = total
     cuda.syncthreads()
-    return totals[0], totals[1], totals[2], totals[3]
+    return totals[0], totals[1]

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..compile import context as ctx_words
 from ..compile.context import UNREACHABLE
-from ..kernels.in_kernel.exact import BAD_WORD, WORDS, SumWords, as_float
+from ..kernels.in_kernel.exact import BAD_WORD, WORDS, WORDS_BYTES, SumWords, as_float, in_units
 from .intrinsics import (
     call_7,
     call_loop,
@@ -23,6 +23,7 @@ from .intrinsics import (
 
 OPTIONS = {"nogil": True, "error_model": "numpy"}
 sum_of_words = numba.njit(as_float, **OPTIONS)
+units_of = numba.njit(in_units, **OPTIONS)
 IMPLEMENTATIONS: dict[str, Any] = {"block": read_block, "blocks": read_blocks, "lanes": range}
 
 
@@ -82,13 +83,16 @@ def add_block_sums(base, x):
 
 
 @implementation
-def add_counted_sums(ctx, base, x):
-    add_block_sums(base, x)  # without a count: the PE's only block has added when it goes on
+def add_counted_sums(ctx, base, values):
+    k = 0
+    for bins in values:  # without a count: the only block has added when it goes on
+        add_block_sums(base + k * WORDS_BYTES, units_of(bins))
+        k += 1
 
 
 @implementation
 def counted_sums(ctx, base, before, now, keep, n):
-    totals = np.zeros(4)
+    totals = np.zeros(2)
     for k in range(n):
         grown = [load_word(base + 8 * i) - load_word(before + 8 * i) for i in range(k * WORDS, (k + 1) * WORDS)]
         totals[k] = sum_of_words(SumWords(grown[0], grown[1], grown[2], grown[3], grown[4], grown[5], grown[BAD_WORD]))
@@ -96,7 +100,7 @@ def counted_sums(ctx, base, before, now, keep, n):
             store_word(now + 8 * (k * WORDS + i), load_word(base + 8 * (k * WORDS + i)))
             if keep != 0 and k == 0:
                 store_word(keep + 8 * i, grown[i])
-    return totals[0], totals[1], totals[2], totals[3]
+    return totals[0], totals[1]
 
 
 @implementation

@@ -10,6 +10,8 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 from apps.jacobi import kernels as jacobi_kernels
 from apps.poisson import kernels as poisson_kernels
 from apps.poisson import pairs as poisson_pairs
+from apps.poisson.on_chip import Shape
+from apps.poisson.on_chip_kernel import on_chip_of
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.collectives.base import constants
 from pennympi.collectives.by_counts import ByCounts
@@ -250,6 +252,15 @@ def test_poisson(ptx, kernel, name, sums, accesses):
     if accesses:
         kinds = re.findall(r"\b(?:ld|st)\.global(\.v2)?\.f", code)
         assert (kinds.count(""), kinds.count(".v2")) == accesses
+
+
+@pytest.mark.parametrize("method", ["cg", "pipelined"])
+def test_poisson_on_chip(ptx, method):
+    """The vectors of a thread lie in registers, and no product of its 8 points is fused with a sum."""
+    shape = Shape((64, 64, 64), 72 * 66, 8, 16, 128, False, "float64")
+    code = ptx(on_chip_of(shape, method), "on_chip", kinds="iiiiiifffiifiiiiiiiiiiiiii", elements=DTYPES["float64"])
+    assert ".local" not in code and "ld.relaxed.sys.global.b128" in code
+    assert len(re.findall(r"\bfma\.rn\.f64", code)) < 16  # of the sums
 
 
 @pytest.mark.parametrize("cc", [HOPPER, AMPERE])

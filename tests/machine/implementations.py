@@ -14,6 +14,7 @@ from greenlet import getcurrent
 from sweep_reference import multiply_add
 
 from pennympi.kernels.in_kernel import WORDS, SumWords, as_float
+from pennympi.kernels.in_kernel.exact import in_units
 
 Body = Callable[..., Any]
 IMPLEMENTATIONS: dict[str, Body] = {}
@@ -75,11 +76,11 @@ def after_barrier(work: Body) -> Body:
 
 
 @each
-def add_counted_sums(b, ctx, base, x):
-    totals = b.block.total(b, np.array(x))
+def add_counted_sums(b, ctx, base, values):
+    totals = b.block.total(b, np.array([(*in_units(bins), 0) for bins in values]))
     if b.number == 0:
-        for k, value in enumerate((*totals, 0)):
-            add_shared(b, base, k, int(value) + COUNTED)
+        for k, value in np.ndenumerate(totals):
+            add_shared(b, base, k[0] * WORDS + k[1], int(value) + COUNTED)
         b.scheduler.wake(("counted", b.pe))
 
 
@@ -88,7 +89,7 @@ def counted_sums(b, ctx, base, before, now, keep, n):
     def grown(i):
         return b.memory.load(b.pe, base + 8 * i) - b.memory.load(b.pe, before + 8 * i)
 
-    blocks, totals = b.launch.blocks * COUNTED, [0.0] * 4
+    blocks, totals = b.launch.blocks * COUNTED, [0.0] * 2
     for k in range(n):
         words = [k * WORDS + i for i in range(WORDS - 1)]
         while any(grown(i) + COUNTED // 2 < blocks for i in words):

@@ -162,6 +162,22 @@ def test_quotients_without_a_division_of_ints():
             assert quotient(a, b) == a // b, (a, b)
 
 
+def test_random_ends_on_chip(team):
+    """Hundreds of solves by one kernel end where the host finds the residual small enough."""
+    problem = problem_of((32, 16, 16), "", tol=0.0, niter=40)
+    if reason := why_not("on_chip", team, problem):
+        pytest.skip(reason)
+    solver, random = Solver(team, problem, "on_chip"), Random(9)
+    f = right_side(solver.grid, problem)
+    solver.set_f(f)
+    norms = solver.run().history
+    for _ in range(300):
+        problem.tol = random.choice(norms) * random.choice((1 + 1e-12, random.uniform(1, 2)))
+        solver.set_f(f)
+        assert len(solver.run().history) == next(k for k, norm in enumerate(norms, 1) if norm <= problem.tol)
+    solver.free()
+
+
 @every_pair
 def test_the_end_is_exact(team, variant, method):
     """A solve ends with the first iteration whose residual is small enough, between two anew and beside one of them."""
