@@ -1,14 +1,16 @@
 """The table of exchange forms: pairwise swaps, from plainest to fastest."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from .put_barrier import exchange_put_barrier
 from .put_fence_signal import exchange_put_fence_signal
 from .put_signal import exchange_put_signal
 
 
-class Form(NamedTuple):
+@dataclass(frozen=True)
+class Form:
     """One row: name, sentence, kernel, and whether all PEs of the team must take part."""
 
     name: str
