@@ -18,11 +18,11 @@ from ..annotations import (
     ReduceScatterAlgorithm,
 )
 from ..selection.choose import Selection
+from .allreduce import Sums
 from .base import Collective, CollectiveContext
 from .by_counts import AllGatherv, AllToAllv, ReduceScatterv
 from .moves import AllGather, AllToAll, Broadcast
 from .reductions import Reduce, ReduceScatter
-from .sums import Sums
 from .variable_counts import VariableCounts
 
 Given = TypeVar("Given", bound=Array)

@@ -90,18 +90,15 @@ class CountsReader:
         Raises TypeError or ValueError.
         """
         names = f"{name}counts", f"{name}displacements"
-        if not self._on_host(counts):
-            if displacements is not None and self._on_host(displacements):
-                raise TypeError(f"{names[0]} lie on the device and {names[1]} on the host: give both in the same place")
+        packed, on_host = displacements is None, self._on_host(counts)
+        if not packed and self._on_host(displacements) != on_host:
+            here, there = ("host", "device") if on_host else ("device", "host")
+            raise TypeError(f"{names[0]} lie on the {here} and {names[1]} on the {there}: give both in the same place")
+        if not on_host:
             at = self._on_device(counts, names[0])
-            return Counts(at, 0 if displacements is None else self._on_device(displacements, names[1]))
+            return Counts(at, 0 if packed else self._on_device(displacements, names[1]))
         own = self._numbers(counts, names[0])
-        if displacements is None:
-            starts = [0, *np.cumsum(own, dtype=object)][: self._n_pes]
-        elif self._on_host(displacements):
-            starts = self._numbers(displacements, names[1])
-        else:
-            raise TypeError(f"{names[0]} lie on the host and {names[1]} on the device: give both in the same place")
+        starts = [0, *np.cumsum(own, dtype=object)][: self._n_pes] if packed else self._numbers(displacements, names[1])
         address = self._words((*own, *starts))
         return Counts(address, address + 8 * self._n_pes, tuple(zip(own, starts, strict=True)))
 

@@ -35,17 +35,26 @@ Items = tuple[tuple[str, Any], ...]
 device_function = partial(cuda.jit, device=True, forceinline=True)
 _fusing = threading.RLock()  # Numba's compiler is one for all threads
 _LETTERS = {"i": numba.int64, "f": numba.float64}
-_LOCAL = (
-    "block", "blocks", "lanes", "single_thread", "is_leader", "sync", "add_shared", "arrive_last", "lock", "unlock",
-    "block_sum", "add_block_sums", "product", "multiply_add", "bits", "copy", "read_peer", "read_epoch", "write_epoch",
-)  # fmt: skip
-_PACKETS = ("send_packets", "receive_packets")
-_ADDED_PACKETS = ("combine_packets", "reduce_forward_packets", "receive_plus", "exchange_reduce_packets")
-_MULTICAST = ("store_multicast", "meet_multicast")
-_NUMBERS = ("marked", "send_number", "all_sent", "take_numbers", "add_counted_sums", "counted_sums")
-_OWN_WAITS = ("wait", "wait_all", "refuse_count", "missing_line")
-_WAITS = ("wait", "wait_all", "receive_packets")  # remote.py has its own, for when they give up
-_PEER = ("put", "stage_for_put", "get", "put_signal", "fence", "signal", "signal_all")
+# Where the implementations of the primitives are: of all kernels, of kernels whose PEs are reached by pointers and of the
+# others, and of those that also reduce.
+_EVERYWHERE = {
+    primitives: (
+        "block", "blocks", "lanes", "single_thread", "is_leader", "sync", "add_shared", "arrive_last", "lock", "unlock",
+        "block_sum", "add_block_sums", "product", "multiply_add", "bits", "copy", "read_peer", "read_epoch",
+        "write_epoch",
+    ),
+    waits: ("wait", "wait_all", "refuse_count", "missing_line"),
+    packets: ("send_packets", "receive_packets"),
+    numbers: ("marked", "send_number", "all_sent", "take_numbers", "add_counted_sums", "counted_sums"),
+    lines: ("put_lines",),
+}  # fmt: skip
+_TO_PEERS = ("put", "stage_for_put", "get", "put_signal", "fence", "signal", "signal_all")
+_NEAR = {pointers: _TO_PEERS, packets: ("all_to_all_packets",)}
+_FAR = {remote: (*_TO_PEERS, "wait", "wait_all", "receive_packets")}  # its waits end when they give up
+_REDUCE_NEAR = {
+    packets: ("combine_packets", "reduce_forward_packets", "receive_plus", "exchange_reduce_packets"),
+    multicast: ("store_multicast", "meet_multicast"),
+}
 
 
 class Target(NamedTuple):
@@ -95,12 +104,8 @@ def _helpers(kernel: Callable[..., Any], implementations: Mapping[str, Any], fix
 def _implementations(name: str, tagged: bool, options: KernelOptions, target: Target) -> dict[str, Any]:
     """{primitive that a kernel of these options may call: its compiled implementation}.  tagged: ``bind.is_tagged``"""
     reduction, n_pes, near = options.reduction, options.constants.get("n_pes", 0), not target.beyond
-    plain: dict[str, Any] = {primitive: getattr(primitives, primitive) for primitive in _LOCAL}
-    plain |= {primitive: getattr(waits, primitive) for primitive in _OWN_WAITS}
-    plain |= {primitive: getattr(pointers if near else remote, primitive) for primitive in _PEER}
-    plain |= {primitive: getattr(packets, primitive) for primitive in _PACKETS}
-    plain |= {primitive: getattr(numbers, primitive) for primitive in _NUMBERS}
-    plain["put_lines"] = lines.put_lines
+    modules = [_EVERYWHERE, _NEAR if near else _FAR, *(_REDUCE_NEAR,) * bool(near and reduction)]
+    plain = {name: getattr(module, name) for one in modules for module, names in one.items() for name in names}
     fixed: dict[str, Any] = {"TAGGED": tagged, "ALIGNED": options.aligned}
     fixed["CALL"] = call_number(name) + tagged * ctx_words.TAGGED
     if reduction:
@@ -109,15 +114,9 @@ def _implementations(name: str, tagged: bool, options: KernelOptions, target: Ta
         fixed |= {"ITEM_BYTES": reduction[0].item_bytes, **register_steps(*reduction, n_pes)}
     if near:
         fixed |= together(n_pes)
-        plain["all_to_all_packets"] = packets.all_to_all_packets
-    else:
-        plain |= {primitive: getattr(remote, primitive) for primitive in _WAITS}
-    if near and reduction:
-        plain |= {primitive: getattr(packets, primitive) for primitive in _ADDED_PACKETS}
-        plain |= {primitive: getattr(multicast, primitive) for primitive in _MULTICAST}
-        if by_switch := multicast.switch_steps(*reduction):
-            fixed |= by_switch
-            plain["reduce_multicast"] = multicast.reduce_multicast
+    if near and reduction and (by_switch := multicast.switch_steps(*reduction)):
+        fixed |= by_switch
+        plain["reduce_multicast"] = multicast.reduce_multicast
     compiled = {primitive: _kept(body, {}, fixed) for primitive, body in plain.items()}
     return compiled | (accessors(options.elements) if options.elements else {})
 

@@ -166,8 +166,9 @@ def test_collectives(ptx, turn, call):
 @pytest.mark.parametrize("collective", [one for one in ALL if issubclass(one, ByCounts)])
 def test_collectives_by_counts(ptx, collective):
     """They know nothing of alignment; a count that is refused goes to the record."""
-    dtype = DTYPES["uint8" if collective.moves_bytes else "bfloat16"]
-    reduction = None if collective.moves_bytes else (dtype, "sum")
+    reduces = collective.name.startswith("reduce")
+    dtype = DTYPES["bfloat16" if reduces else "uint8"]
+    reduction = (dtype, "sum") if reduces else None
     for name, row in collective.table.items():
         fixed = constants(row.kernel, dtype, N_PES)
         for cc, beyond in ((HOPPER, False), (AMPERE, True)):
