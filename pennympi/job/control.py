@@ -5,7 +5,7 @@ It is read when something goes wrong, for the message that says what every PE wa
 
 from __future__ import annotations
 
-import secrets
+import ctypes
 import time
 import zlib
 from collections import deque
@@ -24,12 +24,13 @@ NO_PE, ANY_PE = -2, -1  # for whom a PE waits: for no PE, for one that is not kn
 BELIEVED_NS = 200_000_000  # a wait that looked at the clock within this time is taken to go on
 
 # The part of each PE, in int64 words.  A part fills whole pages, so that a PE's stores do not slow the other PEs.
-_PROGRESS, _STATE, _ALIVE, _TEXTS = 0, 1, 3, 8  # _ALIVE has three words (liveness.py)
+_PROGRESS, _STATE, _ALIVE, _CLAIMED, _TEXTS = 0, 1, 2, 8, 12  # _ALIVE: three words (liveness.py); _CLAIMED: a sem_t
 _TEXT_BYTES, _MOST_TEXTS = 96, 64  # of one text; texts that a PE can write down
 _SLOT_WORDS = 1 + _TEXT_BYTES // 8  # of a text: its number and tag, and its bytes
 _CALL = 64  # progress = calls entered * _CALL + the slot of the last call's text: one store writes both
 _FAR = _TEXTS + _SLOT_WORDS * _MOST_TEXTS  # in the first PE's part: the signs of life of the PEs of other nodes
 _COMPARED, _NAMED = 4096, 8  # calls since the last meeting that are compared there; of these, those that a message names
+_libc = ctypes.CDLL(None)
 
 
 class Recent(NamedTuple):
@@ -56,7 +57,6 @@ class Control:
     processes: of the team, in order of PE
     gather:    over the team: gives what every PE passes
     pes:       the PEs of this node, in order;  local, n_local: this PE's place among them, and their number
-    name:      the same for the PEs of this node, and for no other table
     """
 
     def __init__(self, me: int, processes: Sequence[Process], gather: Callable[[Any], list[Any]]):
@@ -68,6 +68,9 @@ class Control:
         self._words: Any = self._bytes.cast("q")
         self._part = dict(zip(self.pes, range(0, len(self._words), self._memory.part_bytes // 8), strict=True))
         self._alive = [self._part[pe] + _ALIVE if pe in self._part else _FAR + pe for pe in range(len(processes))]
+        self._semaphore = ctypes.c_void_p(self._memory.addresses[0] + 8 * _CLAIMED)
+        if self.local == 0:
+            _libc.sem_init(self._semaphore, 1, 1)  # for all processes that map it; one may take it
         self._slots: dict[str, int] = {}  # the slot of each text that is written down, the oldest first
         self._calls = 0  # calls entered * _CALL
         self._met_at = self._meetings = self._written = 0  # calls up to the last meeting; meetings; texts written
@@ -76,7 +79,7 @@ class Control:
         self._progress = self._part[me] + _PROGRESS
         liveness.add_word(self.last_alive_address(me))
         liveness.show_alive(time.monotonic_ns())
-        self.name = gather(secrets.token_hex(8))[self.pes[0]]  # from here on the others may use the table, too
+        gather(None)  # from here on the others may use the table, too
 
     def enter(self, text: str) -> None:
         """Write down that this PE enters a call that every PE makes.  Costs about 0.15 us.  text: describes the call"""
@@ -106,6 +109,13 @@ class Control:
     def set_state(self, state: int) -> None:
         """Write what this PE is doing: COMPUTING, WAITING (inside a wait of the library) or LEAVING (the program)."""
         self._words[self._part[self.me] + _STATE] = state
+
+    def claim(self) -> bool:
+        """True for exactly one thread of all processes of the node: the one that may print why the job ends.
+
+        The semaphore is never released, also not by the end of its process.
+        """
+        return bool(_libc.sem_trywait(self._semaphore) == 0)
 
     @property
     def entered(self) -> int:

@@ -94,19 +94,12 @@ def fail(exc: BaseException) -> NoReturn:
 
 
 def claim() -> bool:
-    """True for the one thread of the node's processes that may print why the job ends.  It does not call MPI.
-
-    Processes without a table, before the first job and after the last, have the launcher in common.
-    """
-    launched = f"{os.getppid()} {os.readlink('/proc/self/ns/pid')}"
-    names = [job.control.name for job in open_jobs] or [launched]  # of all: another process may have others open
-    return all([_take(f"\0pennympi ends {name}") for name in names])
-
-
-def _take(name: str) -> bool:
-    try:
+    """True for the one thread of the node's processes that may print why the job ends.  It does not call MPI."""
+    if open_jobs:
+        return all([job.control.claim() for job in open_jobs])  # of all: another process may have others open
+    try:  # the processes that the launcher started here have no table yet, or no more
         _names.append(socket.socket(socket.AF_UNIX))
-        _names[-1].bind(name)
+        _names[-1].bind(f"\0pennympi ends {os.getppid()} {os.readlink('/proc/self/ns/pid')}")
     except OSError as error:
         return error.errno != errno.EADDRINUSE
     return True
