@@ -56,16 +56,6 @@ def test_round_the_ring(team, memory, what, dst_at, src_at):
     assert to_numpy(signal).tolist() == ([0, len(sizes)] if what == "put_signal" else [0, 0])
 
 
-def test_to_every_pe_at_once(team):
-    n, me = team.n_pes, team.me
-    table, row = team.zeros((n, 100), "int32"), device(team, np.full(100, me, np.int32))
-    team.barrier()  # all zeros are written before the first put
-    for pe in range(n):  # itself among them
-        team.put(table[me], row, pe)
-    team.barrier()
-    assert same(table, np.repeat(np.arange(n), 100).reshape(n, 100))
-
-
 def test_a_put_to_oneself(team):
     x = team.array(np.arange(1000), "int16")
     team.put(x[500:], x[:500], team.me)
