@@ -213,38 +213,30 @@ class Blocks:
     def anew(self, x):
         return x
 
-    def _four(self, place, address, apart):
-        half = 16 // self.dtype.itemsize
-        if half == 4:
-            return [place(address, 4)]
-        return [place(address, 2), place(address + apart, 2)]
-
-    def _global(self, address, n):
+    def load_global(self, address, like):
         assert address % 16 == 0
-        return self.memory[address : address + 16].view(self.dtype)
+        return tuple(map(self.real, self.memory[address : address + 4 * self.dtype.itemsize].view(self.dtype)))
 
-    def _shared(self, address, n):
-        return self.shared_at(address, self.dtype, n)
+    def store_global(self, address, quad):
+        assert address % 16 == 0
+        self.memory[address : address + 4 * self.dtype.itemsize].view(self.dtype)[:] = quad
 
-    def load_global(self, address, apart, like):
-        return tuple(map(self.real, np.concatenate(self._four(self._global, address, apart))))
+    def load_shared(self, address, like):
+        more = self.load_vector(address + 16, like) if self.dtype.itemsize == 8 else ()
+        return self.load_vector(address, like) + more
 
-    def load_shared(self, address, apart, like):
-        return tuple(map(self.real, np.concatenate(self._four(self._shared, address, apart))))
+    def load_vector(self, address, like):
+        if isinstance(like, int):
+            return tuple(map(int, self.shared_at(address, np.int64, 2)))
+        return tuple(map(self.real, self.shared_at(address, self.dtype, 16 // self.dtype.itemsize)))
 
-    def store_global(self, address, apart, quad):
-        for k, part in enumerate(self._four(self._global, address, apart)):
-            part[:] = quad[k * len(part) : (k + 1) * len(part)]
-
-    def store_shared(self, address, apart, quad):
-        for k, part in enumerate(self._four(self._shared, address, apart)):
-            part[:] = quad[k * len(part) : (k + 1) * len(part)]
-
-    def load_words(self, address):
-        return tuple(map(int, self.shared_at(address, np.int64, 2)))
-
-    def store_words(self, address, first, second):
-        self.shared_at(address, np.int64, 2)[:] = wrapped(first), wrapped(second)
+    def store_vector(self, address, numbers):
+        width = 2 if isinstance(numbers[0], int) else 16 // self.dtype.itemsize
+        for k in range(0, len(numbers), width):
+            if isinstance(numbers[0], int):
+                self.shared_at(address, np.int64, 2)[:] = [wrapped(x) for x in numbers]
+            else:
+                self.shared_at(address + k * self.dtype.itemsize, self.dtype, width)[:] = numbers[k : k + width]
 
     def put_quad(self, address, number, quad):
         words = np.array(quad, self.dtype).view(np.uint32)

@@ -16,8 +16,7 @@ from ...kernels.sweep.norm import Squares, at_scale
 from ..intrinsics import float_of
 from .columns import each
 from .norm import add_squares_of_warp, least_of_warp
-from .quads import load_words, store_words
-from .shared import load_number, store_number
+from .shared import load_number, load_vector, store_number, store_vector
 from .warp import LANES, pick
 
 BINS_C, SCALE = 16 * LANES, 24 * LANES  # where they lie
@@ -30,7 +29,7 @@ def leave(at, lane, squares: Squares, counts):
 
     counts: whether the warp has any; its lanes have one scale (``warp_adder``)
     """
-    store_words(at + 16 * lane, squares.a, squares.b)
+    store_vector(at + 16 * lane, (squares.a, squares.b))
     store_number(at + BINS_C + 8 * lane, squares.c)
     if lane == 0:
         store_number(at + SCALE, pick(counts, bits(1.0 * squares.scale) >> 32, NOTHING))
@@ -42,7 +41,7 @@ def summing(warps: int) -> Callable[..., None]:
 
     def part_of(w: int) -> Callable[..., Any]:
         def part(at, lane):
-            a, b = load_words(at + w * WARP_BYTES + 16 * lane)
+            a, b = load_vector(at + w * WARP_BYTES + 16 * lane, 0)
             return a, b, load_number(at + w * WARP_BYTES + BINS_C + 8 * lane, 0)
 
         return part
@@ -61,7 +60,7 @@ def summing(warps: int) -> Callable[..., None]:
         else:
             every = Squares(scale, 0, 0, 0)
             for _ in range(warps):
-                a, b = load_words(at + 16 * lane)
+                a, b = load_vector(at + 16 * lane, 0)
                 c, theirs = load_number(at + BINS_C + 8 * lane, 0), load_number(at + SCALE, 0)
                 more = at_scale(Squares(real(float_of(theirs << 32)), a, b, c), scale)
                 every = Squares(scale, every.a + more.a, every.b + more.b, every.c + more.c)

@@ -10,63 +10,15 @@ from numba.cuda import types
 from numba.cuda.extending import intrinsic
 
 from ..intrinsics import GLOBAL, assembly
-from .shared import SHARED, vector_type
+from .shared import SHARED, loader, storer
 
 WIDTH = 4
 _I32, _I64, _VOID = ir.IntType(32), ir.IntType(64), ir.VoidType()
 _FOUR = ir.LiteralStructType([_I32] * 4)
 
 
-@intrinsic
-def anew(typing, x):
-    """The same int64, which the compiler does not know: what is made of it is not kept in registers over a loop."""
-
-    def code(context, b, signature, args):
-        return assembly(b, _I64, args, "mov.b64 $0, $1;", "=l,l")
-
-    return types.int64(types.int64), code
-
-
-def _loader(space):
-    @intrinsic
-    def load(typing, address, apart, like):
-        """The quad at ``address``; of one of two accesses the second lies ``apart`` bytes after the first."""
-
-        def code(context, b, signature, args):
-            vector, found = vector_type(context, like), []
-            for k in range(0, WIDTH, vector.count):
-                at = b.add(args[0], args[1]) if k else args[0]
-                one = b.load(b.inttoptr(at, ir.PointerType(vector, space)), align=16)
-                found += [b.extract_element(one, _I32(i)) for i in range(vector.count)]
-            return cgutils.pack_array(b, found)
-
-        return types.UniTuple(like, WIDTH)(types.int64, types.int64, like), code
-
-    return load
-
-
-def _storer(space):
-    @intrinsic
-    def store(typing, address, apart, quad):
-        """A quad to ``address``, as it is loaded."""
-
-        def code(context, b, signature, args):
-            vector = vector_type(context, quad.dtype)
-            for k in range(0, WIDTH, vector.count):
-                at = b.add(args[0], args[1]) if k else args[0]
-                one = ir.Constant(vector, ir.Undefined)
-                for i in range(vector.count):
-                    one = b.insert_element(one, b.extract_value(args[2], k + i), _I32(i))
-                b.store(one, b.inttoptr(at, ir.PointerType(vector, space)), align=16)
-            return context.get_dummy_value()
-
-        return types.void(types.int64, types.int64, quad), code
-
-    return store
-
-
-load_global, store_global = _loader(GLOBAL), _storer(GLOBAL)
-load_shared, store_shared = _loader(SHARED), _storer(SHARED)
+load_global, store_global = loader(GLOBAL, count=WIDTH), storer(GLOBAL)
+load_shared = loader(SHARED, count=WIDTH)
 
 
 def _words_of(b, x):
@@ -121,28 +73,3 @@ def get_quad(typing, address, number, like):
 
     result = types.Tuple([types.UniTuple(like, WIDTH), types.int64])
     return result(types.int64, types.int64, like), code
-
-
-@intrinsic
-def load_words(typing, address):
-    """Two int64 in shared memory, at a multiple of 16."""
-
-    def code(context, b, signature, args):
-        one = b.load(b.inttoptr(args[0], ir.PointerType(ir.VectorType(_I64, 2), SHARED)), align=16)
-        return cgutils.pack_array(b, [b.extract_element(one, _I32(k)) for k in (0, 1)])
-
-    return types.UniTuple(types.int64, 2)(types.int64), code
-
-
-@intrinsic
-def store_words(typing, address, first, second):
-    """Two int64 to shared memory, at a multiple of 16."""
-
-    def code(context, b, signature, args):
-        one = ir.Constant(ir.VectorType(_I64, 2), ir.Undefined)
-        for k in (0, 1):
-            one = b.insert_element(one, args[1 + k], _I32(k))
-        b.store(one, b.inttoptr(args[0], ir.PointerType(one.type, SHARED)), align=16)
-        return context.get_dummy_value()
-
-    return types.void(types.int64, types.int64, types.int64), code

@@ -1,4 +1,4 @@
-"""Dynamic shared memory by addresses: 16 bytes at a time as tuples of numbers, and numbers one by one."""
+"""Memory by addresses: 16 bytes at a time as tuples of numbers; and dynamic shared memory, also number by number."""
 
 from llvmlite import ir
 from numba.core import cgutils
@@ -31,39 +31,56 @@ def vector_type(context, like):
     return ir.VectorType(scalar, PIECE_BYTES // context.get_abi_sizeof(scalar))
 
 
-def loader(space):
-    """``load(address, like)``: the 16 bytes at an address in an address space, numbers of the type of ``like``."""
+def loader(space, nbytes=PIECE_BYTES, count=0):
+    """``load(address, like)``: ``nbytes`` or ``count`` numbers of the type of ``like``, from a multiple of 16 on."""
 
     @intrinsic
     def load(typing, address, like):
         kind = types.unliteral(like)
+        n = count or nbytes * 8 // kind.bitwidth
 
         def code(context, b, signature, args):
-            vector = vector_type(context, kind)
-            loaded = b.load(b.inttoptr(args[0], ir.PointerType(vector, space)), align=PIECE_BYTES)
-            return cgutils.pack_array(b, [b.extract_element(loaded, _I32(k)) for k in range(vector.count)])
+            vector, found = vector_type(context, kind), []
+            for k in range(0, n, vector.count):
+                one = b.load(pointer(b, args[0], k // vector.count * PIECE_BYTES, vector, space), align=PIECE_BYTES)
+                found += [b.extract_element(one, _I32(i)) for i in range(vector.count)]
+            return cgutils.pack_array(b, found)
 
-        return types.UniTuple(kind, PIECE_BYTES * 8 // kind.bitwidth)(types.int64, like), code
+        return types.UniTuple(kind, n)(types.int64, like), code
 
     return load
 
 
-load_vector = loader(SHARED)
+def storer(space):
+    """``store(address, numbers)``: a tuple of 16 bytes or a multiple, to a multiple of 16."""
+
+    @intrinsic
+    def store(typing, address, numbers):
+        def code(context, b, signature, args):
+            store_vectors(context, b, *args, numbers, space)
+            return context.get_dummy_value()
+
+        return types.void(types.int64, numbers), code
+
+    return store
 
 
-@intrinsic
-def store_vector(typing, address, numbers):
-    """Store a tuple of numbers, 16 bytes, at an address in shared memory."""
+def store_vectors(context, b, address, numbers, kind, space):
+    """Build the stores of a tuple of the type ``kind``."""
+    vector = vector_type(context, types.unliteral(kind.dtype))
+    for k in range(0, kind.count, vector.count):
+        one = ir.Constant(vector, ir.Undefined)
+        for i in range(vector.count):
+            one = b.insert_element(one, b.extract_value(numbers, k + i), _I32(i))
+        b.store(one, pointer(b, address, k // vector.count * PIECE_BYTES, vector, space), align=PIECE_BYTES)
 
-    def code(context, b, signature, args):
-        vector = vector_type(context, numbers.dtype)
-        stored = ir.Constant(vector, ir.Undefined)
-        for k in range(vector.count):
-            stored = b.insert_element(stored, b.extract_value(args[1], k), _I32(k))
-        b.store(stored, b.inttoptr(args[0], ir.PointerType(vector, SHARED)), align=PIECE_BYTES)
-        return context.get_dummy_value()
 
-    return types.void(types.int64, numbers), code
+def pointer(b, address, offset_bytes, kind, space):
+    """A pointer to a number or vector some bytes after an address."""
+    return b.inttoptr(b.add(address, _I64(offset_bytes)), ir.PointerType(kind, space))
+
+
+load_vector, store_vector = loader(SHARED), storer(SHARED)
 
 
 @intrinsic

@@ -21,8 +21,8 @@ from ...kernels.sweep.records import SweepFields
 from ..intrinsics import load_word, store_word
 from .block_squares import WARP_BYTES, leave, summing
 from .columns import each
-from .quads import WIDTH, load_shared, store_shared
-from .shared import shared_start
+from .quads import WIDTH
+from .shared import load_vector, shared_start, store_vector
 from .tile_place import WORD, Lane, Memory, memory_of, place_anew, tile_of
 from .tile_rim import exchanging, rim_of
 from .tile_rows import movers, squares_of_rows, sweep_rows
@@ -37,7 +37,20 @@ def edges_of(stencil: Stencil, shape: Shape, memory: Memory) -> tuple[Any, Any]:
     publish(u, buffer, place), then a barrier, then beside(buffer, place, zero): the rows north and south of a warp's
     """
     rows, warps, quad_bytes = shape.rows, shape.warps, WIDTH * stencil.item_bytes
-    apart = LANES * 16 if stencil.item_bytes == 8 else 0  # of the halves of a quad
+    # A quad of float64 lies in two halves, so that the lanes of a warp access 16 bytes after 16 bytes.
+    halves, apart, half = stencil.item_bytes == 8, LANES * 16, WIDTH // 2
+
+    def load_quad(at, like):
+        if halves:
+            return load_vector(at, like) + load_vector(at + apart, like)
+        return load_vector(at, like)
+
+    def store_quad(at, quad):
+        if halves:
+            store_vector(at, quad[:half])
+            store_vector(at + apart, quad[half:])
+        else:
+            store_vector(at, quad)
 
     def row_at(place, buffer, warp, last):
         """Address of this lane's quad."""
@@ -45,12 +58,12 @@ def edges_of(stencil: Stencil, shape: Shape, memory: Memory) -> tuple[Any, Any]:
         return place.shared + memory.edges + offset + place.lane * 16
 
     def publish(u, buffer, place):
-        store_shared(row_at(place, buffer, place.warp, 0), apart, u[0])
-        store_shared(row_at(place, buffer, place.warp, 1), apart, u[rows - 1])
+        store_quad(row_at(place, buffer, place.warp, 0), u[0])
+        store_quad(row_at(place, buffer, place.warp, 1), u[rows - 1])
 
     def beside(buffer, place, zero):
-        north = load_shared(row_at(place, buffer, place.warp - 1, 1), apart, zero)
-        return north, load_shared(row_at(place, buffer, place.warp + 1, 0), apart, zero)
+        north = load_quad(row_at(place, buffer, place.warp - 1, 1), zero)
+        return north, load_quad(row_at(place, buffer, place.warp + 1, 0), zero)
 
     return publish, beside
 

@@ -5,9 +5,9 @@ from typing import Any, NamedTuple
 
 from ..intrinsics import load_word
 from .block_squares import WARP_BYTES
-from .quads import WIDTH, anew
+from .quads import WIDTH
 from .tile_shape import Shape
-from .warp import LANES
+from .warp import LANES, anew
 
 WORD = 8
 

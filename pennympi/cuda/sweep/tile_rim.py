@@ -18,8 +18,8 @@ from ..intrinsics import load_word
 from ..stubs import missing_line
 from ..waits import SPINS
 from .columns import each
-from .quads import WIDTH, get_quad, load_shared, load_words, put_quad, store_shared, store_words
-from .shared import load_number, store_number
+from .quads import WIDTH, get_quad, load_shared, put_quad
+from .shared import load_number, load_vector, store_number, store_vector
 from .tile_place import WORD, Memory, chain, place_anew
 from .tile_shape import GIVES, SOURCES, Shape
 from .warp import LANES
@@ -82,27 +82,27 @@ def rim_of(stencil: Stencil, shape: Shape) -> tuple[Any, Any, Any]:
         c = right(place, tile)
         if in_rim(j, tile):
             if place.mine:
-                quad = load_shared(row_at(j, cells, place, tile), 16, quad[0])
+                quad = load_shared(row_at(j, cells, place, tile), quad[0])
         if (j >= 0) & (j < 2 * depth + tile.own):
             at = side_at(j, cells, place)
             if edge:
                 if place.lane < side:
-                    quad = load_shared(at, 16, quad[0])
+                    quad = load_shared(at, quad[0])
                 quad = load_sides(quad, at + (side - place.lane) * quad_bytes, c)
             elif (place.lane < side) | ((c >= 0) & (c < WIDTH * side)):
                 right_at = at + (side - place.lane) * quad_bytes + c * item_bytes
-                quad = load_shared(at if place.lane < side else right_at, 16, quad[0])
+                quad = load_shared(at if place.lane < side else right_at, quad[0])
         return quad
 
     def keep(quad, j, cells, place, tile):
         c = right(place, tile)
         if in_rim(j, tile):
             if place.mine:
-                store_shared(row_at(j, cells, place, tile), 16, quad)
+                store_vector(row_at(j, cells, place, tile), quad)
         if j < 2 * depth + tile.own:
             at = side_at(j, cells, place)
             if place.lane < side:
-                store_shared(at, 16, quad)
+                store_vector(at, quad)
             store_sides(quad, at + (side - place.lane) * quad_bytes, c)
 
     def keep_of(r: int) -> Callable[..., Any]:
@@ -143,7 +143,7 @@ def give_of(stencil: Stencil, shape: Shape, memory: Memory) -> Callable[..., Non
                     put_quad(below + at, number, u[r])
             at = columns + r * 2 * side * quad_bytes
             if (left >= 0) & (left < side):
-                store_shared(at + left * quad_bytes, 16, u[r])
+                store_vector(at + left * quad_bytes, u[r])
             stage_sides(u[r], at + side * quad_bytes, right)
             others(u, number, above, below, columns, left, right, place, tile)
 
@@ -156,7 +156,7 @@ def give_of(stencil: Stencil, shape: Shape, memory: Memory) -> Callable[..., Non
 
     def give(u, number, buffer, place, tile):
         offset = buffer * buffer_bytes
-        above, below = load_words(place.shared + memory.targets + 16 * warps * LANES)
+        above, below = load_vector(place.shared + memory.targets + 16 * warps * LANES, 0)
         above = above + offset if above != 0 else 0
         below = below + offset if below != 0 else 0
         columns = place.shared + memory.columns + place.warp * rows * 2 * side * quad_bytes
@@ -165,8 +165,8 @@ def give_of(stencil: Stencil, shape: Shape, memory: Memory) -> Callable[..., Non
         give_rows(u, number, above, below, columns, left, right, place, tile)
         cuda.syncwarp()
         if place.lane < rows * 2 * side:
-            level, beyond = load_words(place.shared + memory.targets + 16 * (place.warp * LANES + place.lane))
-            quad = load_shared(columns + place.lane * quad_bytes, 16, u[0][0])
+            level, beyond = load_vector(place.shared + memory.targets + 16 * (place.warp * LANES + place.lane), 0)
+            quad = load_shared(columns + place.lane * quad_bytes, u[0][0])
             if level != 0:
                 put_quad(level + offset, number, quad)
             if beyond != 0:
@@ -208,7 +208,7 @@ def take_of(stencil: Stencil, shape: Shape, memory: Memory) -> Callable[..., Non
             if spins % SPINS == 0:
                 since_ns = missing_line(ctx, found, number, load_word(table + WORD * (SOURCES + source)), since_ns)
                 if since_ns < 0:
-                    store_words(dead, 1, 1)
+                    store_vector(dead, (1, 1))
                     return quad
             quad, found = get_quad(at, number, like)
         return quad
@@ -220,7 +220,7 @@ def take_of(stencil: Stencil, shape: Shape, memory: Memory) -> Callable[..., Non
             if source >= 0:
                 at = tile.inbox + (buffer * cells + cell) * packet_bytes
                 quad = wait(ctx, at, number, source, table, place.shared + memory.dead, real(0.0))
-                store_shared(place.shared + memory.cells + (buffer * cells + cell) * quad_bytes, 16, quad)
+                store_vector(place.shared + memory.cells + (buffer * cells + cell) * quad_bytes, quad)
             others(ctx, number, buffer, table, place, tile)
 
         return go
@@ -258,14 +258,14 @@ def exchanging(stencil: Stencil, shape: Shape, memory: Memory) -> tuple[Any, Any
         if (row >= tile.own) & (row < depth + tile.own) & (below != 0):
             beyond = below + at
         targets = place.shared + memory.targets
-        store_words(targets + 16 * (place.warp * LANES + place.lane), level, beyond)
+        store_vector(targets + 16 * (place.warp * LANES + place.lane), (level, beyond))
         if (place.warp == 0) & (place.lane == 0):
             gives = table + WORD * GIVES
-            store_words(targets + 16 * (warps * LANES), load_word(gives), load_word(gives + WORD))
-            store_words(place.shared + memory.dead, 0, 0)
+            store_vector(targets + 16 * (warps * LANES), (load_word(gives), load_word(gives + WORD)))
+            store_vector(place.shared + memory.dead, (0, 0))
 
     def dead(place):
-        return load_words(place.shared + memory.dead)[0] != 0
+        return load_vector(place.shared + memory.dead, 0)[0] != 0
 
     def give(u, number, place, tile):
         place = place_anew(place)

@@ -163,7 +163,7 @@ def movers(stencil: Stencil, shape: Shape) -> tuple[Any, Any]:
             quad = (zero, zero, zero, zero)
             j = place.row + r
             if (j >= depth - 1) & (j <= depth + tile.own) & (place.column < tile.width + 2 * rim):
-                quad = load_global(base + (j - depth) * pitch, 16, zero)
+                quad = load_global(base + (j - depth) * pitch, zero)
             return quad
 
         return row
@@ -181,7 +181,7 @@ def movers(stencil: Stencil, shape: Shape) -> tuple[Any, Any]:
                     if left > 2:
                         store(at, 2, u[r][2])
                 else:
-                    store_global(at, 16, u[r])
+                    store_global(at, u[r])
             return 0
 
         return row
