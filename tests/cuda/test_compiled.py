@@ -65,9 +65,9 @@ def test_kernels_share_what_is_the_same(ptx):
 def test_a_text_that_cannot_be_compiled(ptx, kernel, what):
     with pytest.raises(Exception) as caught:  # of many types
         ptx(kernel, "wrong", elements=DTYPES["float32"])
-    said = str(cannot_compile(kernel, caught.value))
+    text = str(cannot_compile(kernel, caught.value))
     lines = {one.__code__.co_firstlineno + k for one in (kernel, element) for k in range(3)}
-    assert what in said and any(f"wrong_kernels.py:{line} " in said for line in lines), said
+    assert what in text and any(f"wrong_kernels.py:{line} " in text for line in lines), text
 
 
 @pytest.mark.parametrize(

@@ -36,10 +36,10 @@ class Thread:
             self.memory[HERE + 8 * (ctx_words.PEER_OFFSETS + pe)] = FAR * pe
             self.memory[ALIVE + 8 + 8 * pe] = NEVER_NS
         load, store = self.load, self.store
-        everybody = {"all_sync": lambda mask, x: x, "any_sync": lambda mask, x: x, "syncwarp": lambda mask: None}
+        of_all_lanes = {"all_sync": lambda mask, x: x, "any_sync": lambda mask, x: x, "syncwarp": lambda mask: None}
         cuda = SimpleNamespace(
             threadIdx=SimpleNamespace(x=0), blockDim=SimpleNamespace(x=1), syncthreads=lambda: None,
-            syncthreads_or=bool, **everybody,
+            syncthreads_or=bool, **of_all_lanes,
         )  # fmt: skip
         self.scope = {
             "cuda": cuda, "load_word": load, "load_volatile": load, "load_acquire": load, "store_word": store,

@@ -57,7 +57,7 @@ def machine():
 
 def job(n_pes, others=None):
     """A job whose PEs all say the same, or two different things."""
-    return SimpleNamespace(n_pes=n_pes, gather=lambda said, what: [said] * (n_pes - 1) + [others or said])
+    return SimpleNamespace(n_pes=n_pes, gather=lambda text, what: [text] * (n_pes - 1) + [others or text])
 
 
 def started(machine, heap_bytes=None, others=None):

@@ -1,4 +1,4 @@
-"""The heap in the node's memory, on a CPU: CUDA only writes down what it is asked, and refuses when it is told to."""
+"""The heap in the node's memory, on a CPU: CUDA only notes its calls, and refuses on demand."""
 
 import importlib
 import sys
@@ -38,7 +38,7 @@ def machine():
         sys.modules.pop(name, None)
     module = importlib.import_module("pennympi.cuda.host_heap")
     module.room_bytes = lambda: 64 * MIB
-    job = SimpleNamespace(n_pes=1, me=0, gather=lambda said, what: [said], control=SimpleNamespace(pes=[0]))
+    job = SimpleNamespace(n_pes=1, me=0, gather=lambda text, what: [text], control=SimpleNamespace(pes=[0]))
     made.job, made.segments, made.runtime = job, module.HostSegments(job, 0), runtime
     yield made
     for name, old in saved.items():
@@ -90,5 +90,5 @@ def test_where_peer_access_is_missing(machine, other, reaches, missing):
     machine.runtime.getDeviceProperties = lambda device: {"uuid": b"a"}
     machine.runtime.deviceCanAccessPeer = lambda device, peer: int(reaches)
     theirs = other[0], other[1].encode()
-    machine.job.gather = lambda said, what: [said, theirs if isinstance(said, tuple) else False]
+    machine.job.gather = lambda text, what: [text, theirs if isinstance(text, tuple) else False]
     assert links.without_peer_access(machine.job, 0) == missing

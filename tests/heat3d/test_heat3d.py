@@ -59,12 +59,12 @@ def test_the_program(team, run, tmp_path):
     pytest.importorskip("matplotlib")
     path, picture = COMM.bcast(tmp_path / "run.h5"), COMM.bcast(tmp_path / "heat.png")
     grid = ("--nx", 20, "--ny", 21, "--nz", 2 * N_PES + 13)
-    status, said = run(*grid, "--verify", "--niter", 123)
-    assert status == 0 and (team.me or re.search(r"^PASS error: 0\.\d+ of what", said, re.MULTILINE)), said
+    status, text = run(*grid, "--verify", "--niter", 123)
+    assert status == 0 and (team.me or re.search(r"^PASS error: 0\.\d+ of what", text, re.MULTILINE)), text
     run(*grid, "--niter", 35, "--every", 20, "--checkpoint", path)
     how = ("--checkpoint", path, "--restart", "--engine", "blocked", "--depth", 2)
-    status, said = run(*grid, "--niter", 57, *how, "--plot", picture)
-    assert status == 0 and (team.me or ("steps 35 to 57: " in said and picture.read_bytes()[:4] == b"\x89PNG")), said
+    status, text = run(*grid, "--niter", 57, *how, "--plot", picture)
+    assert status == 0 and (team.me or ("steps 35 to 57: " in text and picture.read_bytes()[:4] == b"\x89PNG")), text
     with h5py.File(path) as file:
         assert file.attrs["done"] == 57
     with pennympi.init(MPI.COMM_SELF) as one:
@@ -75,7 +75,7 @@ def test_the_program(team, run, tmp_path):
         ball = ((x - 0.4) ** 2 + (y - 0.4) ** 2 + (z - 0.6) ** 2 < 0.05).astype("float64")
         assert_numpys(one, whole, heat3d.Heat(one, whole, whole.interior(u), done).advance(77), to_numpy(ball), 77)
     COMM.Barrier()
-    status, said = run(*grid, "--niter", 60, "--checkpoint", path, "--restart", "--verify")
-    assert status and (team.me or "FAIL error" in said), said
+    status, text = run(*grid, "--niter", 60, "--checkpoint", path, "--restart", "--verify")
+    assert status and (team.me or "FAIL error" in text), text
     for options in (("--every", "0"), ("--niter", "0"), ("--restart",)):
         assert run(*options)[0] == 2

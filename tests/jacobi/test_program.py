@@ -38,8 +38,8 @@ def jacobi(team, capfd):  # the team of the session comes first, as others are p
         except SystemExit as stop:
             status = stop.code
         COMM.Barrier()
-        said = capfd.readouterr()
-        return status, re.sub(r"^compiling kernel .*\n", "", said.out + said.err, flags=re.MULTILINE)
+        printed = capfd.readouterr()
+        return status, re.sub(r"^compiling kernel .*\n", "", printed.out + printed.err, flags=re.MULTILINE)
 
     return program
 
@@ -53,12 +53,12 @@ def contents(path):
 @mpi
 def test_report_and_result(jacobi, folder):
     line = "--nx 101 --ny 75 --niter 120 --nccheck 7 --verify --output"
-    status, said = jacobi(line, folder / "all.h5")
-    assert status == 0, said
+    status, printed = jacobi(line, folder / "all.h5")
+    assert status == 0, printed
     if COMM.rank:
-        assert not said
+        assert not printed
         return
-    lines, mesh = said.splitlines(), "on 75 x 101 mesh with norm check every 7 iterations"
+    lines, mesh = printed.splitlines(), "on 75 x 101 mesh with norm check every 7 iterations"
     assert re.fullmatch(rf"Single GPU jacobi relaxation: (50|120) iterations {mesh}", lines[0])
     assert f"Jacobi relaxation: 120 iterations {mesh}" in lines
     norms = [one for one in lines if re.match(r" *\d+, ", one)]
@@ -82,10 +82,10 @@ def test_same_bits_on_any_number_of_pes(jacobi, folder):
 
 @mpi
 def test_csv_is_one_line(jacobi):
-    status, said = jacobi("--nx 40 --ny 30 --niter 20 --nccheck 5 --csv --verify")
-    assert status == 0 and said.count("\n") == (COMM.rank == 0), said
+    status, printed = jacobi("--nx 40 --ny 30 --niter 20 --nccheck 5 --csv --verify")
+    assert status == 0 and printed.count("\n") == (COMM.rank == 0), printed
     if COMM.rank == 0:
-        fields = said.strip().split(", ")
+        fields = printed.strip().split(", ")
         assert fields[:7] == ["pennympi", "40", "30", "20", "5", str(COMM.size), "1"]
         assert len(fields) == 9 and all(float(seconds) > 0 for seconds in fields[7:])
 
@@ -94,10 +94,10 @@ def test_csv_is_one_line(jacobi):
 def test_picture_and_convergence(jacobi, folder):
     pytest.importorskip("matplotlib")
     line = f"--nx 30 --ny {COMM.size + 30} --dtype float64 --bc periodic --niter 9999 --nccheck 20 --verify analytic"
-    status, said = jacobi(line, "--plot", folder / "a.png")
-    assert status == 0, said
+    status, printed = jacobi(line, "--plot", folder / "a.png")
+    assert status == 0, printed
     if COMM.rank == 0:
-        assert "(the norm is at most --tol)" in said and "PASS: every point within" in said, said
+        assert "(the norm is at most --tol)" in printed and "PASS: every point within" in printed, printed
         assert (folder / "a.png").read_bytes()[:4] == b"\x89PNG"
         assert [one.name for one in folder.iterdir()] == ["a.png"]
 
@@ -108,16 +108,18 @@ def test_a_run_goes_on_where_it_ended(jacobi, folder):
     path, grid = folder / "run.h5", f"--nx 61 --ny {COMM.size + 67}"
     line, more = "--no-serial --nccheck 3 --checkpoint-every 16 --checkpoint", ["--restart", "--variant", "blocked"]
     assert jacobi(f"{grid} --niter 40 {line}", path, *more)[0] == 0, "the first run has no file to go on from"
-    status, said = jacobi(f"--niter 77 {line}", path, *more, "--verify")
-    assert status == 0 and (COMM.rank or f"Going on from iteration 40 of {path}" in said and "PASS" in said), said
+    status, printed = jacobi(f"--niter 77 {line}", path, *more, "--verify")
+    assert status == 0 and (COMM.rank or f"Going on from iteration 40 of {path}" in printed and "PASS" in printed), (
+        printed
+    )
     one = folder / f"{COMM.rank}.h5"
     status, _ = jacobi(f"--niter 90 --no-serial --backend host --output {one} --restart", path, comm=MPI.COMM_SELF)
     assert status == 0
     assert jacobi(f"{grid} --niter 90 --nccheck 3 --no-serial --output", folder / "whole.h5")[0] == 0
     assert contents(one) == contents(folder / "whole.h5")
     for options, why in (("--nx 62", "holds --nx 61: leave --nx 62 out"), ("--niter 77", "has 77 iterations already")):
-        status, said = jacobi(f"{options} --restart", path)
-        assert status == 2 and (COMM.rank or why in said and said.count("\n") == 1), said
+        status, printed = jacobi(f"{options} --restart", path)
+        assert status == 2 and (COMM.rank or why in printed and printed.count("\n") == 1), printed
 
 
 @mpi
@@ -125,9 +127,9 @@ def test_a_checkpoint_at_every_multiple(jacobi, folder, monkeypatch):
     saved = []
     monkeypatch.setattr(storage, "save", lambda solver, outcome, path: saved.append(outcome.iterations) or "full")
     line = f"--nx 16 --ny {COMM.size + 9} --niter 50 --no-serial --checkpoint-every 13 --checkpoint {folder}/a.h5"
-    status, said = jacobi(line)
+    status, printed = jacobi(line)
     assert status == 0 and saved == [13, 26, 39, 50], "a disk that is full costs a checkpoint, not the run"
-    assert COMM.rank or said.count(f"error: --checkpoint {folder}/a.h5 could not be written: full\n") == 4
+    assert COMM.rank or printed.count(f"error: --checkpoint {folder}/a.h5 could not be written: full\n") == 4
 
 
 @mpi
@@ -137,8 +139,8 @@ def test_a_diverged_field_is_no_checkpoint(jacobi, folder):
         write(path, problem, np.nan)
     COMM.Barrier()
     before = path.read_bytes()
-    status, said = jacobi(f"--no-serial --checkpoint {path} --restart")
-    assert status == 3 and (COMM.rank or "DIVERGED" in said), said
+    status, printed = jacobi(f"--no-serial --checkpoint {path} --restart")
+    assert status == 3 and (COMM.rank or "DIVERGED" in printed), printed
     assert path.read_bytes() == before
 
 
@@ -149,7 +151,7 @@ def write(path, problem, value):
         file.attrs.update(asdict(problem) | {"format": storage.FORMAT, "iterations": 10, "history": "[[0, 1.0]]"})
 
 
-UNREADABLE = {  # what makes the file, and what is said
+UNREADABLE = {  # what makes the file, and the message
     "absent": (lambda path: None, "no such file or directory"),
     "a folder": (lambda path: path.mkdir(), "is a directory"),
     "text": (lambda path: path.write_bytes(b"not HDF5 at all\n" * 99), "file signature not found"),
@@ -174,8 +176,10 @@ def test_what_is_no_checkpoint(jacobi, tmp_path, kind):
     if kind not in ("absent", "a folder"):
         write(path, Problem(900, 8), 0)
     make(path)
-    status, said = jacobi("--restart", path)
-    assert status == 2 and said.startswith(f"error: --restart {path}: ") and said.count("\n") == 1 and why in said, said
+    status, printed = jacobi("--restart", path)
+    assert (
+        status == 2 and printed.startswith(f"error: --restart {path}: ") and printed.count("\n") == 1 and why in printed
+    ), printed
 
 
 @alone
@@ -200,8 +204,8 @@ def test_killed_while_writing(jacobi, tmp_path):
             break
     done = storage.read(MPI.COMM_SELF, path)[1].iterations
     assert done and done % 4 == 0 and parts(), "never hit the moment"
-    status, said = jacobi(f"--niter {done + 10} --no-serial --verify --restart --checkpoint", path)
-    assert status == 0 and "PASS: 0 points differ" in said, said
+    status, printed = jacobi(f"--niter {done + 10} --no-serial --verify --restart --checkpoint", path)
+    assert status == 0 and "PASS: 0 points differ" in printed, printed
 
 
 def rank_0_of(process):

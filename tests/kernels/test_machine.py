@@ -34,28 +34,28 @@ def test_all_algorithms(case):
         run(case, f"{SEED}/{k}", calls=12)
 
 
-def relayed(ctx: int, by: int, to: int, words: int, told: int):
+def relayed(ctx: int, by: int, to: int, words: int, flag: int):
     """PE 0 puts words to PE ``to``, and signals it, or signals PE ``by``, which signals PE ``to``."""
     if ctx == 0:
         put(ctx, words, words, 8 * SENT, to)
         fence(ctx)
-        signal(ctx, told, 1, by)
+        signal(ctx, flag, 1, by)
     if ctx == by:
-        wait(ctx, told, 1, 0)
+        wait(ctx, flag, 1, 0)
     if ctx == by != to:
-        signal(ctx, told, 1, to)
+        signal(ctx, flag, 1, to)
     if ctx == to != by:
-        wait(ctx, told, 1, by)
+        wait(ctx, flag, 1, by)
 
 
 def finds_all(network, by, seed):
     """Whether PE 2, once its signal comes, has the words that PE 0 put."""
     machine, found = Machine(network, Topology((0, 1, 2)), Random(seed)), []
-    words, told = machine.memory.allocate(8 * SENT), machine.memory.allocate(8)
+    words, flag = machine.memory.allocate(8 * SENT), machine.memory.allocate(8)
     own = [words_of_pe[words >> 3 : (words >> 3) + SENT] for words_of_pe in machine.memory.words]
     own[0][:] = memoryview(bytearray(b"\1" * 8 * SENT)).cast("q")
     for pe in machine.pes:
-        launch = Launch.of("relayed", relayed, (pe.me, by, 2, words, told))
+        launch = Launch.of("relayed", relayed, (pe.me, by, 2, words, flag))
         if pe.me == 2:
             launch.end = lambda: found.extend(own[2])
         pe.issue([launch])

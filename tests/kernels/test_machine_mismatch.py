@@ -16,10 +16,10 @@ PROGRAMS = 2  # of each case
 
 
 @pytest.mark.parametrize("table, name, network, differs", mismatch_cases(all_cases()))
-def test_a_mismatch_is_told(table, name, network, differs):
+def test_a_mismatch_is_noticed(table, name, network, differs):
     """By another PE's message, or, where sizes or roots differ so that none comes, by the deadline."""
-    told = [run_mismatch(table, name, network, differs, f"{SEED}/{k}") for k in range(PROGRAMS)]
-    assert all(told) or differs != WORDS, f"PENNYMPI_MACHINE_SEED={SEED}: a PE waited for a call of the same shape"
+    answer = [run_mismatch(table, name, network, differs, f"{SEED}/{k}") for k in range(PROGRAMS)]
+    assert all(answer) or differs != WORDS, f"PENNYMPI_MACHINE_SEED={SEED}: a PE waited for a call of the same shape"
 
 
 @pytest.mark.parametrize("network", NETWORKS)

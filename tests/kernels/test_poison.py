@@ -90,10 +90,10 @@ def pass_on(ctx, word, value, source, pe):
 def test_poison_is_passed_on_and_named():
     """PE 1 waits for PE 0, PE 2 for PE 1 and so on: all end when the first one has given up."""
     job = Job(4)
-    for me, said in (
+    for me, message in (
         (1, "PE 1 waited 0.005 s for PE 0 in chain, epoch 9 (last seen: 0)"),
         (2, "PE 2 stopped in chain, epoch 9: PE 1 had given up before"),
         (3, "PE 3 stopped in chain, epoch 9: PE 2 had given up before"),
     ):
-        with pytest.raises(PeerTimeout if me == 1 else PeerGaveUp, match=f"^{re.escape(said)}"):
+        with pytest.raises(PeerTimeout if me == 1 else PeerGaveUp, match=f"^{re.escape(message)}"):
             job.launch(me, pass_on, "chain", job.bases[me] + WORDS, 9, me - 1, (me + 1) % 4)

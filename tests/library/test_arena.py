@@ -20,12 +20,12 @@ class SimulatedTeam:
     arrays: list[tuple[int, int]] = field(default_factory=list)  # (offset, bytes)
 
     def __post_init__(self):
-        self.said = []
-        self.arenas = [TeamArena(self.memory[pe], lambda free: self.said) for pe in self.pes]
+        self.offered = []
+        self.arenas = [TeamArena(self.memory[pe], lambda free: self.offered) for pe in self.pes]
 
     def allocate(self, nbytes):
         """The offset on every PE of the team, or None."""
-        self.said = [self.memory[pe].free for pe in self.pes]
+        self.offered = [self.memory[pe].free for pe in self.pes]
         offsets = {arena.allocate(nbytes) for arena in self.arenas}
         assert len(offsets) == 1, "the PEs of a team took different offsets"
         return offsets.pop()
@@ -67,7 +67,7 @@ def test_random_overlapping_teams(seed):
         else:
             nbytes = shared.choice((0, 1, 255, 256, 257, 3000, 9000))
             offset = team.allocate(nbytes)
-            assert offset == next((at for at, n in common_ranges(team.said) if n >= aligned(nbytes)), None)
+            assert offset == next((at for at, n in common_ranges(team.offered) if n >= aligned(nbytes)), None)
             if offset is None:
                 full += 1
             else:

@@ -158,9 +158,9 @@ def test_one_sided(team, a):
         bad(ValueError, "team.signals(n)", team.wait_signal, word, 1)
         bad(ValueError, "team.signals(n)", team.put_signal, a.out, a.x, word, 1, 0)
     for value in (-1, 2**62, 2**63):
-        said = f"signal value {value} is outside 0..2**62-1"
-        bad(ValueError, said, team.put_signal, a.x, a.x, a.signals[:1], value, team.me)
-        bad(ValueError, said, team.wait_signal, a.signals[:1], value)
+        text = f"signal value {value} is outside 0..2**62-1"
+        bad(ValueError, text, team.put_signal, a.x, a.x, a.signals[:1], value, team.me)
+        bad(ValueError, text, team.wait_signal, a.signals[:1], value)
 
 
 @pytest.mark.parametrize("stream", [7, "high", object()], ids=["int", "str", "object"])

@@ -30,7 +30,7 @@ bytes = [1024, 4096]
 ring = [9.0, 8]
 one_shot = [nan, 3.5]
 """
-# (what stands in the good table, what is put there instead, what is said)
+# (what stands in the good table, what is put there instead, the message)
 TABLES = [
     (TABLE, "", "measured is missing"),
     ('"d"', '"d', "line 1: this is not TOML"),
@@ -48,15 +48,15 @@ TABLES = [
 ]
 
 
-@pytest.mark.parametrize(("good", "bad", "said"), TABLES, ids=range(len(TABLES)))
-def test_a_broken_table(tmp_path, good, bad, said):
+@pytest.mark.parametrize(("good", "bad", "printed"), TABLES, ids=range(len(TABLES)))
+def test_a_broken_table(tmp_path, good, bad, printed):
     path = tmp_path / "table.toml"
     assert good in TABLE
     path.write_text(TABLE.replace(good, bad))
     with pytest.raises(FileError) as error:
         read(path)
     text = str(error.value)
-    assert str(path) in text and re.search(said, text) and len(text) < 600, text
+    assert str(path) in text and re.search(printed, text) and len(text) < 600, text
     assert "run `python -m pennympi tune` again" in str(error.value)
 
 
@@ -93,9 +93,9 @@ def test_the_named_table_is_an_error_and_the_usual_one_a_warning(tmp_path, monke
     monkeypatch.delenv("PENNYMPI_TUNED", raising=False)
     usual = find.user_folder() / find.file_name("NVIDIA H200", topology)
     usual.parent.mkdir()
-    for text, said in (("pes = ", "line 1: this is not TOML"), (TABLE, "is the table of 2 PEs on d, 1x2")):
+    for text, printed in (("pes = ", "line 1: this is not TOML"), (TABLE, "is the table of 2 PEs on d, 1x2")):
         usual.write_text(text)
-        with pytest.warns(UserWarning, match=said) as caught:
+        with pytest.warns(UserWarning, match=printed) as caught:
             assert find.find("NVIDIA H200", topology).source == str(find.SHIPPED / usual.name)
         assert len(caught) == 1 and str(usual) in str(caught[0].message)
     usual.unlink()
@@ -124,10 +124,10 @@ def test_a_table_of_another_machine(tmp_path, monkeypatch):
 
 def test_a_broken_file_is_one_error_of_all_ranks(tmp_path):
     (tmp_path / "bad.toml").write_text(TABLE.replace("9.0", "-9.0"))
-    for name, said in (("PENNYMPI_TUNED", "is not a time in us"), ("PENNYMPI_TOPOLOGY", "but it holds device")):
+    for name, printed in (("PENNYMPI_TUNED", "is not a time in us"), ("PENNYMPI_TOPOLOGY", "but it holds device")):
         ended = launch(2, "-c", "import pennympi; pennympi.init()", env=settled(2, **{name: str(tmp_path / "bad.toml")}))
         assert ended.rc and ended.output.count("Traceback") == 1, ended.output
-        assert said in ended.output and str(tmp_path / "bad.toml") in ended.output
+        assert printed in ended.output and str(tmp_path / "bad.toml") in ended.output
         assert not ended.left_in_shm and not ended.left_alive
 
 
@@ -143,12 +143,12 @@ def test_files_are_written_whole_or_not_at_all(tmp_path):
     long = tmp_path / ("x" * 255)
     write_whole(long, "four")
     assert long.read_text() == "four"
-    for wrong, said in (
+    for wrong, printed in (
         (tmp_path, "it is a folder"), ("/dev/null", "it is not a regular file"), (path / "c", "not a directory"),
         (tmp_path / ("x" * 256), "file name too long"), ("/proc/x", "no such file"), ("a\0b", "null"),
     ):  # fmt: skip
-        assert said in why_unwritable(type(path)(wrong)), wrong
-        with pytest.raises(FileError, match=f"cannot be written: .*{said}"):
+        assert printed in why_unwritable(type(path)(wrong)), wrong
+        with pytest.raises(FileError, match=f"cannot be written: .*{printed}"):
             write_whole(type(path)(wrong), "x")
 
 

@@ -15,7 +15,7 @@ from pennympi.command import bench
 from pennympi.compile import cache
 
 B = "bench allreduce"
-WRONG = [  # (command line, what is said)
+WRONG = [  # (command line, the message)
     ("report --json", "unrecognized arguments: --json"),
     (f"{B} -n 0", "-n/--iters: '0' is not a whole number from 1 to 1000000"),
     (f"{B} -b 1Q", "-b/--minbytes: '1Q' is not a size from 1 to 65536G, "),
@@ -53,15 +53,15 @@ def on_the_host(monkeypatch):
     monkeypatch.setattr(cache, "ANNOUNCE_S", float("inf"))  # a cold cache says nothing
 
 
-@pytest.mark.parametrize(("line", "said"), WRONG, ids=[line for line, _ in WRONG])
-def test_a_wrong_command_line(line, said, monkeypatch, capsys):
+@pytest.mark.parametrize(("line", "expected"), WRONG, ids=[line for line, _ in WRONG])
+def test_a_wrong_command_line(line, expected, monkeypatch, capsys):
     monkeypatch.setattr(bench, "measure_all", None)  # nothing is measured
     try:
         status = main(line.split())
     except SystemExit as end:
         status = end.code
     out, text = capsys.readouterr()
-    assert status == 2 and not out and re.search(said, text), text
+    assert status == 2 and not out and re.search(expected, text), text
     assert len(text.splitlines()) == 1 and len(text) < 600 and text.startswith("python -m pennympi"), text
 
 
@@ -102,11 +102,11 @@ def test_stdout_that_cannot_be_written(command):
     os.close(read)
     env = {**os.environ, **settled(1, PENNYMPI_BACKEND="host"), "PYTHONPATH": str(ROOT)}
     with open("/dev/full", "w") as full, os.fdopen(write, "w") as closed:
-        for stdout, said in ((full, "no space left on device"), (closed, "broken pipe")):
+        for stdout, expected in ((full, "no space left on device"), (closed, "broken pipe")):
             words = [sys.executable, "-m", "pennympi", *command.split()]
             ended = subprocess.run(words, env=env, cwd=ROOT, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=60)
             assert ended.returncode == 1 and ended.stderr.count("\n") == 1, ended.stderr
-            assert f"stdout cannot be written: {said}" in ended.stderr
+            assert f"stdout cannot be written: {expected}" in ended.stderr
 
 
 def test_the_library_is_usable_after_a_wrong_command(capsys):

@@ -110,16 +110,16 @@ def test_a_process_that_is_stopped_or_gone_is_told_from_one_that_waits():
         control.set_state(WAITING)
         child = subprocess.Popen(["sleep", "100"])
         control.processes[ME] = this_process()._replace(pid=child.pid)
-        said = []
+        message = []
         for kill, letters in ((signal.SIGSTOP, "T"), (signal.SIGKILL, "Z")):
             child.send_signal(kill)
             state_of(child, letters)
-            said.append(control.describe(ME))
+            message.append(control.describe(ME))
         child.wait()
-        said.append(control.describe(ME))
+        message.append(control.describe(ME))
         start = f"PE {ME} (process {child.pid}) "
         ends = ["is stopped after no call yet", "has ended after no call yet", "has ended after no call yet"]
-        assert all(seen(lambda: said == [start + end for end in ends]))
+        assert all(seen(lambda: message == [start + end for end in ends]))
 
 
 def test_signs_of_life_go_to_all_tables_of_a_process_and_never_back():
@@ -138,14 +138,16 @@ def test_a_table_knows_the_pes_of_its_node_only():
     """The even ranks as on one node, the odd ones as on another."""
     with control_over(node=f"node {ME % 2}") as control:
         control.enter(f"PE {ME}")
-        mates = list(range(ME % 2, N_PES, 2))
-        others = [pe for pe in range(N_PES) if pe not in mates]
+        reached = list(range(ME % 2, N_PES, 2))
+        others = [pe for pe in range(N_PES) if pe not in reached]
         found = seen(lambda: (control.pes, control.local, control.n_local))
         assert found == [(list(range(pe % 2, N_PES, 2)), pe // 2, len(range(pe % 2, N_PES, 2))) for pe in range(N_PES)]
-        assert all(seen(lambda: all(control.call(pe) == f"PE {pe} (call 1)" for pe in mates)))
+        assert all(seen(lambda: all(control.call(pe) == f"PE {pe} (call 1)" for pe in reached)))
         assert all(
             seen(
-                lambda: all(control.last_alive_ns(pe) > 0 for pe in mates) and not any(map(control.last_alive_ns, others))
+                lambda: (
+                    all(control.last_alive_ns(pe) > 0 for pe in reached) and not any(map(control.last_alive_ns, others))
+                )
             )
         )
         assert all(

@@ -35,9 +35,9 @@ def test_where_namespaces_are_refused_one_sentence_says_so():
     if not why_no_hosts():
         none = 'echo 0 >/proc/sys/user/max_net_namespaces && exec "$@"'
         refused = ["unshare", "--user", "--map-root-user", "sh", "-c", none, "sh", *refused]
-    said = subprocess.run(refused, capture_output=True, text=True, timeout=20)
-    assert said.returncode == 125 and said.stderr.count("\n") == 1, said
-    assert re.search(r"no hosts here: .* run it as root, .* PENNYMPI_NODE", said.stderr), said.stderr
+    ended = subprocess.run(refused, capture_output=True, text=True, timeout=20)
+    assert ended.returncode == 125 and ended.stderr.count("\n") == 1, ended
+    assert re.search(r"no hosts here: .* run it as root, .* PENNYMPI_NODE", ended.stderr), ended.stderr
 
 
 def test_pes_of_one_host_act_as_on_two():
@@ -46,8 +46,8 @@ def test_pes_of_one_host_act_as_on_two():
     split = ["sh", "-c", f'PENNYMPI_NODE=$(({rank} / 2)) exec "$@"', "sh", sys.executable]
     command = [mpirun(), "-np", "4", *split]
     env = {"PENNYMPI_BACKEND": "host", "PENNYMPI_TIMEOUT_S": "100"}
-    said = launch(4, "-m", "pennympi", command=command, env=env, limit_s=100)
-    assert said.rc == 0 and re.search(r"^nodes +2 with 2 PEs$", said.output, re.MULTILINE), said.output
+    ended = launch(4, "-m", "pennympi", command=command, env=env, limit_s=100)
+    assert ended.rc == 0 and re.search(r"^nodes +2 with 2 PEs$", ended.output, re.MULTILINE), ended.output
 
 
 def test_the_readmes_program_on_three_hosts(tmp_path):

@@ -45,7 +45,7 @@ def test_arguments_that_do_not_fit_their_annotations(team):
     y, words = Row(device(team, np.ones(4, np.float32)), 4), team.signals(1)
     kernel = team.kernel(saxpy, "float32")
     own = "takes an array of float32, the dtype in team.kernel(saxpy, 'float32'), as"
-    for args, said in (
+    for args, message in (
         ((y, double, 2, words), f"{own} x, not an array of float64"),
         ((Row(double, 4), x, 2, words), f"{own} address, not an array of float64"),
         ((y, 4, 2, words), f"{own} x, not the number 4"),
@@ -56,7 +56,7 @@ def test_arguments_that_do_not_fit_their_annotations(team):
         ((y, x, 2, 1.5), "takes an array of int64 or uint64, such as team.signals(n), as words, not the number 1.5"),
         ((x, x, 2, words), "takes a Row as y, not"),
     ):
-        assert sentence(lambda args=args: kernel(1, *args), TypeError).startswith(f"kernel saxpy {said}"), args
+        assert sentence(lambda args=args: kernel(1, *args), TypeError).startswith(f"kernel saxpy {message}"), args
     kernel(1, y, x, 2, words)  # an int is a float, too
     kernel(1, y, x, np.float32(0.5), words)
     team.synchronize()
@@ -74,22 +74,24 @@ def test_without_annotations_a_kernel_takes_whatever_it_is_given(team):
 
 @pytest.mark.parametrize(("kernel", "what"), WRONG, ids=lambda one: getattr(one, "__name__", ""))
 def test_a_text_that_cannot_be_compiled(team, kernel, what):
-    said = sentence(lambda: team.kernel(kernel, "float32")(1, device(team, np.ones(4, np.float32)), 4), TypeError)
+    message = sentence(lambda: team.kernel(kernel, "float32")(1, device(team, np.ones(4, np.float32)), 4), TypeError)
     assert (
-        said.startswith(f"kernel {kernel.__name__} can't be compiled, ") and "wrong_kernels.py:" in said and what in said
+        message.startswith(f"kernel {kernel.__name__} can't be compiled, ")
+        and "wrong_kernels.py:" in message
+        and what in message
     )
-    assert "store(y, i, value)" in said and "\x1b" not in said
+    assert "store(y, i, value)" in message and "\x1b" not in message
 
 
 def test_what_is_no_kernel(team):
-    for wrong, said in (
+    for wrong, message in (
         ("saxpy", "str is none"),
         (print, "is none"),
         (numba.njit(saxpy), "pass its py_func"),
         (lambda: None, "needs ctx as its first parameter"),
         (lambda ctx, *rest: None, "needs ctx as its first parameter"),
     ):
-        assert said in sentence(lambda wrong=wrong: team.kernel(wrong, "float32"), TypeError)
+        assert message in sentence(lambda wrong=wrong: team.kernel(wrong, "float32"), TypeError)
     x = device(team, np.ones(4, np.float32))
-    said = sentence(lambda: team.kernel(saxpy_of_anything, "float32")(1, x, 4), TypeError)
-    assert said.endswith("(y, x, a, n), not 2: the launch itself gives the first parameter, ctx")
+    message = sentence(lambda: team.kernel(saxpy_of_anything, "float32")(1, x, 4), TypeError)
+    assert message.endswith("(y, x, a, n), not 2: the launch itself gives the first parameter, ctx")

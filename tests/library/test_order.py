@@ -19,12 +19,12 @@ class Stream:
 class NotedStreams:
     """before:   of a handle, the launches in front of its stream's next one
     events:   the launches after which each was recorded;  mark: the event that graphs wait for
-    captures: handle -> capture under way on it;  said: what was asked for, in its order
+    captures: handle -> capture under way on it;  log: what was asked for, in its order
     """
 
     def __init__(self):
         self.before, self.events, self.captures = {}, {}, {}
-        self.said, self.mark, self._free = [], None, []
+        self.log, self.mark, self._free = [], None, []
 
     def new(self, owns=True):
         """A stream.  It has the handle of one that has ended, if there is any, as with CUDA."""
@@ -66,24 +66,24 @@ class NotedStreams:
 
     def record(self, event, handle):
         assert not self.capture_id(handle)
-        self.said.append(("record", handle))
+        self.log.append(("record", handle))
         self.events[event] = self.before[handle]
 
     def wait(self, event, handle):
         assert not self.capture_id(handle)
-        self.said.append(("wait", handle))
+        self.log.append(("wait", handle))
         self.before[handle] |= self.events[event]
 
     def wait_external(self, event, handle):
         assert self.capture_id(handle)
-        self.said.append(("wait external", handle))
+        self.log.append(("wait external", handle))
         self.mark = event
 
     def wait_for_end(self, handle, end):
-        self.said.append(("wait for end", handle, end))
+        self.log.append(("wait for end", handle, end))
 
     def record_at_end(self, event, handle, end):
-        self.said.append(("no event" if event is None else "end", handle))
+        self.log.append(("no event" if event is None else "end", handle))
         return handle
 
 
@@ -103,7 +103,7 @@ def test_one_stream_costs_no_event(streams):
     order, stream = Order(streams), streams.new()
     for number in range(10):
         call(order, streams, number, stream)
-    assert [what for what, *_ in streams.said] == ["wait"]
+    assert [what for what, *_ in streams.log] == ["wait"]
 
 
 def program(seed):
@@ -170,7 +170,7 @@ def test_a_graph_waits_from_outside_and_is_waited_for(streams):
     call(order, streams, "a branch", four)
     assert streams.events[streams.mark] == {0, 1}, "the event that the graph waits for is after all that was issued"
     ends = [("wait external", 3), ("end", 3), ("end", 3), ("wait for end", 4, 3), ("end", 4)]
-    assert streams.said[-5:] == ends
+    assert streams.log[-5:] == ends
     streams.captures = {}
     assert streams.replay(three.handle, "the graph") >= {0, 1}
     assert call(order, streams, 2, one) >= {"the graph", 0, 1}
@@ -181,7 +181,7 @@ def test_a_body_of_a_loop_holds_no_event(streams):
     """Its calls wait for one another; the loop, captured or not, is one call."""
     order, one, two, inner, branch = Order(streams), *(streams.new() for _ in range(4))
     call(order, streams, 0, one)
-    said = len(streams.said)
+    log = len(streams.log)
     streams.captures = {inner.handle: 77, branch.handle: 77}
     with order.body(inner.handle):
         assert order.in_body(branch.handle)
@@ -190,12 +190,12 @@ def test_a_body_of_a_loop_holds_no_event(streams):
             call(order, streams, "inside", stream)
     assert not order.in_body(branch.handle)
     ends = [("no event", inner.handle)] * 2
-    assert streams.said[said:] == [*ends, ("wait for end", branch.handle, inner.handle), ("no event", branch.handle)]
+    assert streams.log[log:] == [*ends, ("wait for end", branch.handle, inner.handle), ("no event", branch.handle)]
     streams.captures = {}
     assert call(order, streams, "the loop", two) == {0}
     streams.captures = {two.handle: 78}
     call(order, streams, "a captured loop", two)
-    assert [what for what, *_ in streams.said[-2:]] == ["wait external", "end"]
+    assert [what for what, *_ in streams.log[-2:]] == ["wait external", "end"]
 
 
 def test_a_capture_on_the_stream_of_the_calls_before_it(streams):
@@ -211,6 +211,6 @@ def test_a_capture_on_the_stream_of_the_calls_before_it(streams):
     streams.captures = {}
     streams.before[one.handle] = frozenset({"first", "before"})  # the graph is never launched
     assert call(order, streams, "after", three) == {"first", "before", "meanwhile"}
-    said = len(streams.said)
+    log = len(streams.log)
     call(order, streams, "last", three)
-    assert [what for what, *_ in streams.said[said:]] == ["wait", "record"], "what is before the event stays there"
+    assert [what for what, *_ in streams.log[log:]] == ["wait", "record"], "what is before the event stays there"

@@ -155,7 +155,7 @@ def test_what_cannot_be_gathered_is_an_error_on_every_pe(who, monkeypatch):
             assert seen(meetings.gather(ME, "gather")) == [list(range(N_PES))] * N_PES, "the next one is right"
 
 
-def told(meetings, *whats):
+def result(meetings, *whats):
     """On every PE: (the number of the first meeting that raises, its error) of each PE."""
     for number, what in enumerate(whats):
         try:
@@ -170,12 +170,12 @@ def told(meetings, *whats):
 def test_pes_that_meet_for_different_things_are_told_so(with_table):
     """At the first meeting that differs; and after the error the PEs can meet again."""
     with job(with_table) as (meetings, _):
-        said = told(meetings, "gather", "finalize" if ME == LAST else "gather")
+        output = result(meetings, "gather", "finalize" if ME == LAST else "gather")
         call = 2 if with_table else 1
-        assert {number for number, _ in said} == {1}
-        assert all(f"PE {LAST} in finalize (call {call})" in text for _, text in said), said
-        assert all(f"PE {LAST - 1} in gather (call {call})" in text for _, text in said), said
-        assert told(meetings, "gather", "gather", "finalize") == [(3, "")] * N_PES
+        assert {number for number, _ in output} == {1}
+        assert all(f"PE {LAST} in finalize (call {call})" in text for _, text in output), output
+        assert all(f"PE {LAST - 1} in gather (call {call})" in text for _, text in output), output
+        assert result(meetings, "gather", "gather", "finalize") == [(3, "")] * N_PES
 
 
 @two_or_more
@@ -192,11 +192,11 @@ def test_other_calls_before_a_meeting_are_told_there(of_last, words):
     with job() as (meetings, control):
         for text in of_last if ME == LAST else ["a", "b"]:
             control.enter(text)
-        said = told(meetings, "meet")
-        assert all(number == 0 and all(word in text for word in words) for number, text in said), said
+        output = result(meetings, "meet")
+        assert all(number == 0 and all(word in text for word in words) for number, text in output), output
         for _ in range(5000):  # more than are compared by name
             control.enter("a")
-        assert told(meetings, "meet", "meet") == [(2, "")] * N_PES
+        assert result(meetings, "meet", "meet") == [(2, "")] * N_PES
 
 
 def test_no_tag_has_two_meanings():
@@ -235,7 +235,7 @@ def test_a_deadline_counts_from_the_life_of_the_most_silent(monkeypatch):
     clock.missing = [2]
     assert [clock.passed(deadline, now_s) for now_s in (15.9, 16.1)] == [False, True]
     clock.missing = []
-    assert clock.passed(deadline, 16.2), "what counted once still counts when nobody is missing"
+    assert clock.passed(deadline, 16.2), "what counted once still counts when no PE is missing"
     assert clock.shown_s == [3, 3, 5, 5, 6, 6]
 
 

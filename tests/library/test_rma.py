@@ -145,8 +145,8 @@ def test_peer_views(team):
     x = team.array(np.arange(60).reshape(3, 20) + 1000 * team.me, "int32")
     team.barrier()
     team.synchronize()
-    mates = [pe for pe in range(team.n_pes) if reaches(team, x, pe)]  # of the rest, peer says that no pointer reaches it
-    right, left = (mates[(mates.index(team.me) + step) % len(mates)] for step in (1, -1))
+    reached = [pe for pe in range(team.n_pes) if reaches(team, x, pe)]  # by a pointer
+    right, left = (reached[(reached.index(team.me) + step) % len(reached)] for step in (1, -1))
     view = team.peer(x, right)
     assert view.shape == (3, 20) and same(view, np.arange(60).reshape(3, 20) + 1000 * right)
     assert same(team.peer(x[1, 3:7], right), np.arange(23, 27) + 1000 * right)
@@ -176,7 +176,7 @@ def test_registered_arrays(team):
 
 
 def test_a_barrier_holds_everyone(team):
-    """Nobody is past barrier k while another is before it."""
+    """No PE is past barrier k while another is before it."""
     counts = team.zeros(team.n_pes, "int64")
     one = device(team, np.zeros(1, np.int64))
     team.barrier()

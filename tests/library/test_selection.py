@@ -104,13 +104,15 @@ def test_the_predictions_of_the_page_of_algorithms():
 
 @pytest.mark.mpi
 def test_explain_says_what_runs(team, monkeypatch, capsys):
-    told = team.explain(100000, "float16", "max")
-    assert told.algorithm == team._selection.choose("auto", 100000, "float16", "max").name
-    assert told.algorithm in str(told) and set(told.modelled) | set(told.refused) >= set(TABLE if team.n_pes > 1 else ())
-    assert told.plan.blocks >= 1 and told.piece_bytes == 2 * told.plan.piece_elems
+    result = team.explain(100000, "float16", "max")
+    assert result.algorithm == team._selection.choose("auto", 100000, "float16", "max").name
+    assert result.algorithm in str(result) and set(result.modelled) | set(result.refused) >= set(
+        TABLE if team.n_pes > 1 else ()
+    )
+    assert result.plan.blocks >= 1 and result.piece_bytes == 2 * result.plan.piece_elems
     monkeypatch.setenv("PENNYMPI_ALGORITHM", "allreduce:simple_ring")
-    told = team.explain(1 << 20)
-    assert told.algorithm == "simple_ring" and ("PENNYMPI_ALGORITHM" in told.why or team.n_pes == 1)
+    result = team.explain(1 << 20)
+    assert result.algorithm == "simple_ring" and ("PENNYMPI_ALGORITHM" in result.why or team.n_pes == 1)
     for wrong, error in ((lambda: team.explain(-1), ValueError), (lambda: team.explain(8, op="xor"), ValueError),
                          (lambda: team.explain(8, "m8[s]"), Unsupported)):  # fmt: skip
         with pytest.raises(error):
@@ -142,7 +144,7 @@ def test_tune_writes_what_every_later_team_uses(team, monkeypatch, tmp_path, cap
         assert set(us) == {
             name for name, algorithm in TABLE.items() if not algorithm.why_not(team.pe_topology, "float32", "sum")
         }
-        told = later.explain(1024)
-        assert told.algorithm == min(us, key=us.get) and "measured" in told.why
+        result = later.explain(1024)
+        assert result.algorithm == min(us, key=us.get) and "measured" in result.why
         taken = {name for name in us if not TABLE[name].why_not(team.pe_topology, "int64", "sum")}
         assert later.explain(1024, "int64").measured == {name: us[name] for name in taken}

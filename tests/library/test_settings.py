@@ -78,8 +78,8 @@ def test_a_bad_value_names_the_variable_the_value_and_the_remedy(monkeypatch, na
 def test_values_that_differ_are_named():
     same = [{"PENNYMPI_TIMEOUT_S": (60.0, "60.0")}, {}, {"PENNYMPI_TIMEOUT_S": (60.0, "6e1")}]
     assert not differing(same)
-    told = differing([*same, {"PENNYMPI_TIMEOUT_S": (5.0, "5")}])
-    assert told.startswith(
+    result = differing([*same, {"PENNYMPI_TIMEOUT_S": (5.0, "5")}])
+    assert result.startswith(
         "PENNYMPI_TIMEOUT_S is 60.0 on PE 0 and 5 on PE 3: set it to the same value on every rank (mpirun -x"
     )
 
@@ -100,9 +100,9 @@ def test_init_compares_settings_and_arguments(team, monkeypatch):
         patch.setenv("PENNYMPI_TIMEOUT_S", "1e12" if me_last else "60")
         refused(team, SettingError, f"PE {last}: PENNYMPI_TIMEOUT_S='1e12' cannot be used")
     for name, one, other in (("heap_bytes", 1 << 20, 2 << 20), ("sms", None, 3)):
-        said = f"{name} is {one} on PE 0 and {other} on PE {last}: give init the same {name} on every PE"
-        refused(team, ValueError, said, **{name: other if me_last else one})
-    for name, bad, error, said in (
+        message = f"{name} is {one} on PE 0 and {other} on PE {last}: give init the same {name} on every PE"
+        refused(team, ValueError, message, **{name: other if me_last else one})
+    for name, bad, error, message in (
         ("heap_bytes", 1e9, TypeError, "heap_bytes 1000000000.0 is not an int: give a number of bytes from 4096"),
         ("heap_bytes", True, TypeError, "heap_bytes True is not an int"),
         ("heap_bytes", 10**18, ValueError, "is out of range: give a number of bytes from 4096"),
@@ -112,7 +112,9 @@ def test_init_compares_settings_and_arguments(team, monkeypatch):
         ("topology", b"x", TypeError, "is not a name"),
         ("topology", "", pennympi.TopologyError, "is a folder"),
     ):
-        refused(team, error, f"PE {last}: .*{said}", **{name: bad if me_last else None if name != "backend" else "auto"})
+        refused(
+            team, error, f"PE {last}: .*{message}", **{name: bad if me_last else None if name != "backend" else "auto"}
+        )
     with monkeypatch.context() as patch:
         patch.setenv("PENNYMPI_PACKETS", "0" if me_last else "auto")
         patch.setenv("PENNYMPI_TOPOLOGY", f"one-node-of-{team.n_pes}" if me_last else f"1-nodes-of-{team.n_pes}")

@@ -1,4 +1,4 @@
-"""Memory that the PEs of a node share: how it is made, how long it lives, and what is said where it can't be had."""
+"""Memory that the PEs of a node share: how it is made, how long it lives, and the message where it can't be had."""
 
 import errno
 import os
@@ -79,10 +79,10 @@ def test_memory_that_one_pe_can_not_make(monkeypatch):
     WORLD.Barrier()
 
 
-@pytest.mark.parametrize(("which", "said"), [("NOFILE", "the table.*ulimit -n"), ("AS", "a symmetric heap.*ulimit -v")])
-def test_init_without_descriptors_or_address_space_on_one_pe(team, which, said):
+@pytest.mark.parametrize(("which", "output"), [("NOFILE", "the table.*ulimit -n"), ("AS", "a symmetric heap.*ulimit -v")])
+def test_init_without_descriptors_or_address_space_on_one_pe(team, which, output):
     """MPI's own are open by now; ours are refused, and the team that is there goes on."""
-    limit, comm, told = getattr(resource, f"RLIMIT_{which}"), WORLD.Dup(), "no error"
+    limit, comm, result = getattr(resource, f"RLIMIT_{which}"), WORLD.Dup(), "no error"
     WORLD.Barrier()
     os.close(lowest := os.dup(0))
     pages = int(open("/proc/self/statm").read().split()[0])
@@ -91,9 +91,9 @@ def test_init_without_descriptors_or_address_space_on_one_pe(team, which, said):
         try:
             pennympi.init(comm, backend="host", heap_bytes=128 * MIB).finalize()
         except pennympi.PennympiError as error:
-            told = str(error)
-    for text in WORLD.allgather(told):
-        assert re.search(f"PE {N_PES - 1} can't have {said}", text), text
+            result = str(error)
+    for text in WORLD.allgather(result):
+        assert re.search(f"PE {N_PES - 1} can't have {output}", text), text
     assert same(team.allreduce(team.full(10, 1, "int32")), np.full(10, N_PES))
     comm.Free()
 

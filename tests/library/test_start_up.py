@@ -1,4 +1,4 @@
-"""What a start costs, and what is said while it takes long: the library's timings, and what it imports."""
+"""What a start costs, and the line that is printed while it takes long: the library's timings, and what it imports."""
 
 import os
 import subprocess

@@ -45,12 +45,12 @@ def test_a_program_may_listen_to_any_message_where_it_makes_a_team():
     comm = MPI.COMM_WORLD.Dup()
     heard = [comm.Irecv(bytearray(4096), MPI.ANY_SOURCE, MPI.ANY_TAG) for _ in range(comm.size)]
     reduce_in(comm)
-    told = MPI.COMM_WORLD.allgather([one.Test() for one in heard])
+    result = MPI.COMM_WORLD.allgather([one.Test() for one in heard])
     for pe in range(comm.size):
         comm.Send(b"work", pe)
     MPI.Request.Waitall(heard)
     comm.Free()
-    assert not any(map(any, told)), told
+    assert not any(map(any, result)), result
 
 
 def test_a_program_may_free_its_communicator_of_a_team(team):

@@ -44,7 +44,7 @@ def test_a_file(tmp_path):
     assert layout.rail_of == (1, 0, 0, 1, 1, 0, 0)  # in order of PE, whatever the order of the list
 
 
-WRONG_FILES = [  # (text, the line that is named, what is said)
+WRONG_FILES = [  # (text, the line that is named, the message)
     ("", 0, "but it holds no such table"),
     ("nodes = 2", 1, "must hold .*node.* tables and nothing else, but it holds nodes"),
     ("[[node]", 1, "is not TOML"),
@@ -62,20 +62,20 @@ WRONG_FILES = [  # (text, the line that is named, what is said)
 ]
 
 
-@pytest.mark.parametrize(("text", "line", "said"), WRONG_FILES, ids=range(len(WRONG_FILES)))
-def test_a_wrong_file(tmp_path, text, line, said):
+@pytest.mark.parametrize(("text", "line", "printed"), WRONG_FILES, ids=range(len(WRONG_FILES)))
+def test_a_wrong_file(tmp_path, text, line, printed):
     """The one sentence names the file, the line where there is one, and what is wrong; it is not a page."""
     file = tmp_path / "nodes.toml"
     file.write_text(text)
-    with pytest.raises(TopologyError, match=said) as error:
+    with pytest.raises(TopologyError, match=printed) as error:
         lay(str(file), 4)
-    told = str(error.value)
-    found = re.search(r", line (\d+)", told)
-    assert str(file) in told and len(told) < 600 and (found and int(found[1])) == (line or None), told
+    result = str(error.value)
+    found = re.search(r", line (\d+)", result)
+    assert str(file) in result and len(result) < 600 and (found and int(found[1])) == (line or None), result
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "printed"),
     [
         ("two-nodes-of-eight", "lays 2 nodes of 8, 16 PEs in all, and this team has 4: start 16 ranks"),
         ("two-nodes-of-many", "'many' is neither one to sixteen nor 1 to 15 digits"),
@@ -84,8 +84,8 @@ def test_a_wrong_file(tmp_path, text, line, said):
         ("/", "is neither a known name"),
     ],
 )
-def test_a_wrong_name(name, said):
-    with pytest.raises(TopologyError, match=said) as error:
+def test_a_wrong_name(name, printed):
+    with pytest.raises(TopologyError, match=printed) as error:
         lay(name, 4)
     assert len(str(error.value)) < 400
 
@@ -242,5 +242,9 @@ def test_the_command(tmp_path):
 
 def test_json(capsys):
     assert main(["topology", "--json", "--topology", "one-node-of-one"]) == 0
-    said = json.loads(capsys.readouterr().out)
-    assert said["rings"] == [[0]] and said["nodes"][0]["pes"][0]["rail"] == 0 and said["laid_by"] == "one-node-of-one"
+    printed = json.loads(capsys.readouterr().out)
+    assert (
+        printed["rings"] == [[0]]
+        and printed["nodes"][0]["pes"][0]["rail"] == 0
+        and printed["laid_by"] == "one-node-of-one"
+    )

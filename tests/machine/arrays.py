@@ -37,7 +37,7 @@ class Arrays:
         self.of(pe, at)[:] = SCRIBBLE
 
     def must_be_scribbled(self, pe: int, at: int) -> None:
-        """Raises Fault if somebody wrote between two calls, but for a PE that gave up."""
+        """Raises Fault if a PE wrote between two calls, except for a PE that gave up."""
         if not self.machine.patience.gave_up[pe] and (self.of(pe, at) != SCRIBBLE).any():
             raise Fault(f"an array of PE {pe} was written after the call that it belonged to")
 

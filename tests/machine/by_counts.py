@@ -59,10 +59,10 @@ def by_counts(
     algorithm: Algorithm,
     number: int,
     plan_number: int = 0,
-    told: dict[int, Callable[[Counts], Counts]] | None = None,
+    wrong: dict[int, Callable[[Counts], Counts]] | None = None,
     lacks: dict[int, int] | None = None,
 ) -> list[list[Launch]]:
-    """One call.  told: a PE's wrong counts, from the right ones;  lacks: elements by which a PE's out is too small"""
+    """One call.  wrong: a PE's wrong counts, from the right ones;  lacks: elements by which a PE's out is too small"""
     rng, arrays, n, reduces = team.rng, team.arrays, team.n, table == "reduce_scatterv"
     dtype = rng.choice([name for name in DTYPES if name != "byte"]) if reduces else "byte"
     item = DTYPES[dtype][0].itemsize
@@ -76,7 +76,7 @@ def by_counts(
     data = [[np.frombuffer(rng.randbytes(elem * count), np.uint8) for count in one] for one in right]
     streams = []
     for pe in range(n):
-        counts = told[pe](right) if told and pe in told else right
+        counts = wrong[pe](right) if wrong and pe in wrong else right
         held, device, (src, out) = Held(), Words(team.machine, pe), arrays.draw(rng, 2)
         sent, taken = counts[pe], [one[pe] for one in counts]
         if table == "all_gatherv":

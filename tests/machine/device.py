@@ -240,8 +240,8 @@ class Machine:
         self.network = Network(network, node_of, self.memory, self.scheduler)
         self.warps = 1 if network == COPIED else rng.choice((1, 1, 2, 3))  # of a block, which is a thread there
         self.together = rng.random() < 0.5  # a thread polls the packets of all PEs at once
-        self.may_differ, self.told = False, set[int]()  # whether PEs may make different calls; the PEs that noticed it
-        self.told_why = set[int]()  # of counts
+        self.may_differ, self.noticed = False, set[int]()  # whether PEs may make different calls; the PEs that noticed it
+        self.noticed_why = set[int]()  # of counts
         self.alive: dict[Warp, None] = {}
         self.patience = Patience(n_pes)
         self.network.gave_up = self.patience.gave_up
@@ -276,7 +276,7 @@ class Machine:
         """A PE has found another call's message, or another count.  Raises Fault where all PEs make the same calls."""
         if not self.may_differ:
             raise Fault(f"PE {pe} found another call's message, or another count")
-        self.told.add(pe)
+        self.noticed.add(pe)
         self.give_up(pe)
 
     def _where(self, warp: Warp) -> str:

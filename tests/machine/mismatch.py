@@ -20,8 +20,8 @@ ROOTED = ("broadcast", "reduce")
 def run_mismatch(table: str, name: str, network: str, differs: str, seed: str) -> bool:
     """Right calls, a call that some PEs make otherwise, and right calls.  Returns whether a PE noticed it.
 
-    Raises Fault for a wrong result of a PE that has not given up, for an access outside an object, and where nobody is
-    told though somebody had to wait.
+    Raises Fault for a wrong result of a PE that has not given up, for an access outside an object, and where no PE
+    notices it though a PE had to wait.
     """
     rng, algorithm = Random(seed), TABLES[table][name]
     plain = network in (POINTER, COPIED) and "planned" not in table
@@ -45,8 +45,8 @@ def run_mismatch(table: str, name: str, network: str, differs: str, seed: str) -
         team.machine.run()
         tags = {streams[0].known["tag"] // EPOCHS for streams in mixed}
         if not any(team.machine.patience.gave_up) and len(tags) > 1 and waited:
-            raise Fault("nobody was told of another call")
-    return bool(team.machine.told)
+            raise Fault("no PE noticed another call")
+    return bool(team.machine.noticed)
 
 
 def differing(network: str, rng: Random, runs: Callable[[Topology], bool], plain: bool) -> Team:
@@ -76,11 +76,11 @@ def run_other_counts(table: str, network: str, seed: str) -> set[int]:
 
     for number in range(rng.randrange(3)):
         team.issue(by_counts(team, table, algorithm, number))
-    errors = {"lacks": {odd: 1 << 20}} if lacks else {"told": {odd: other}}
+    errors = {"lacks": {odd: 1 << 20}} if lacks else {"wrong": {odd: other}}
     team.issue(by_counts(team, table, algorithm, 9, **errors))
     with team.noted(f"{table} on {network}, {errors}, {i} to {j}, {more} more; seed {seed!r}"):
         team.machine.run()
-    return team.machine.told_why
+    return team.machine.noticed_why
 
 
 def mismatch_cases(cases: list[Case]) -> list[tuple[str, str, str, str]]:

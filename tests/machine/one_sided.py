@@ -111,15 +111,15 @@ class OneSided:
                 streams.append([given, *self._barrier(pe), got, checked, *self._barrier(pe)])
                 streams[-1][-1].end = end
                 continue
-            told = {"signal_word": self.word, "value": self.round, "counter": self.counter + 8 * (self.round % 8)}
+            signalled = {"signal_word": self.word, "value": self.round, "counter": self.counter + 8 * (self.round % 8)}
             if name == "put":
                 kernel = by_staging.put_by_staging if by_room else on_stream.put_bytes
-                one = prepared(what, kernel, blocks, "byte", common | self.staging | told | {"signal_word": 0})
+                one = prepared(what, kernel, blocks, "byte", common | self.staging | signalled | {"signal_word": 0})
                 stream = [one, *self._barrier(pe), checked]
             else:
                 blocks = blocks if by_room or network.by_pointer(pe, to) else 1
                 kernel = by_staging.put_by_staging if by_room else on_stream.put_bytes_signal
-                one = prepared(what, kernel, blocks, "byte", common | self.staging | told)
+                one = prepared(what, kernel, blocks, "byte", common | self.staging | signalled)
                 awaited = {"ctx": pe, "signal_word": self.word, "value": self.round, "source": source}
                 waited = prepared(f"{what}, wait", on_stream.wait_signal, 1, "byte", awaited)
                 stream = [one, waited, checked]

@@ -103,7 +103,7 @@ def wait_all(b, ctx, signals, value, me, n_pes):
 @each
 def refuse_count(b, ctx, why, found, wanted, pe):
     if b.number == 0 and not b.machine.patience.gave_up[b.pe]:
-        b.machine.told_why.add(why)
+        b.machine.noticed_why.add(why)
         b.machine.mismatch(b.pe)
 
 

@@ -12,8 +12,8 @@ HOSTS = str(ROOT / "tools" / "hosts.sh")
 @cache
 def why_no_hosts():
     """What tools/hosts.sh says where it can't make a host, or ""."""
-    said = subprocess.run([HOSTS, "1", "true"], capture_output=True, text=True, timeout=20)
-    return "" if said.returncode == 0 else said.stderr or "?"
+    message = subprocess.run([HOSTS, "1", "true"], capture_output=True, text=True, timeout=20)
+    return "" if message.returncode == 0 else message.stderr or "?"
 
 
 def launch_on_hosts(n_hosts, *command, limit_s=120, **env):
