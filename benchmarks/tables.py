@@ -14,13 +14,13 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 import plots  # noqa: E402
+import predictions  # noqa: E402
 from measure import COMMANDS  # noqa: E402
 from rows import RESULTS, best, read  # noqa: E402
 
 from pennympi.bench import result  # noqa: E402
 from pennympi.bench.baselines import BASELINES  # noqa: E402
 from pennympi.bench.columns import OURS  # noqa: E402
-from pennympi.command import predictions  # noqa: E402
 from pennympi.units import size_text  # noqa: E402
 
 TITLES = {

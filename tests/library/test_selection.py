@@ -2,19 +2,17 @@
 
 import argparse
 import math
-from pathlib import Path
 
 import pytest
 
 import pennympi
 from pennympi import Unsupported
 from pennympi.arrays.dtypes import TABLE as DTYPES
-from pennympi.command import explain, predictions, tune
+from pennympi.command import explain, tune
 from pennympi.kernels.algorithm import Limits, Topology
 from pennympi.kernels.allreduce import TABLE
 from pennympi.selection import choose, find, machine, table
 
-ROOT = Path(__file__).resolve().parents[2]
 H200 = Limits(max_blocks=132, buffer_bytes=256 << 10)
 # What the constants of the model were read off; the others are counted alike.
 TRUSTED, WITHIN = ("one_shot", "one_shot_packets", "two_shot", "two_shot_packets"), 2.0
@@ -94,12 +92,6 @@ def test_between_and_beyond_the_sizes_that_were_measured():
     assert EXAMPLE.times("float16", 1024) == {"ring": 1.0}  # as bfloat16, which is as wide
     assert EXAMPLE.times("float64", 1024)["ring"] == 9.0
     assert selection(Topology((0, 0)), tuned=EXAMPLE).choose("auto", 1024, "float32", "sum").name == "one_shot"
-
-
-def test_the_predictions_of_the_page_of_algorithms():
-    page = (ROOT / "docs" / "algorithms.md").read_text()
-    for mark, text in predictions.parts().items():
-        assert f"<!-- {mark} -->\n{text}\n<!-- /{mark} -->" in page
 
 
 @pytest.mark.mpi

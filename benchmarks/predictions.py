@@ -1,16 +1,16 @@
 """The cost model, and what it predicts for nodes of 8 GPUs on NVLink, with a rail for each GPU.
 
-``python -m pennympi.command.predictions`` prints both tables, as docs/algorithms.md has them.
+tables.py writes both tables to docs/algorithms.md.
 """
 
 from dataclasses import fields
 
-from ..arrays.dtypes import TABLE as DTYPES
-from ..kernels.algorithm import Limits, Topology
-from ..kernels.cost import Machine
-from ..selection.choose import Selection
-from ..selection.machine import NVLINK, PCIE, host
-from ..units import bytes_of, size_text
+from pennympi.arrays.dtypes import TABLE as DTYPES
+from pennympi.kernels.algorithm import Limits, Topology
+from pennympi.kernels.cost import Machine
+from pennympi.selection.choose import Selection
+from pennympi.selection.machine import NVLINK, PCIE, host
+from pennympi.units import bytes_of, size_text
 
 GPUS, GPUS_PER_NODE = (16, 32, 64, 128, 256, 512, 1024), 8
 SIZES = "1K 16K 256K 1M 4M 16M 64M 256M 1G"
@@ -48,7 +48,3 @@ def constants() -> list[str]:
 def parts() -> dict[str, str]:
     """The parts of docs/algorithms.md that the cost model makes, by mark."""
     return {"constants": "\n".join(constants()), "predictions": "\n".join(table())}
-
-
-if __name__ == "__main__":
-    print("\n\n".join(parts().values()))
