@@ -22,22 +22,6 @@ WARP_THREADS = 32  # of a launch that only waits or signals
 STAGING_SLOTS, STAGING_SLOT_BYTES = 32, 65536  # for arrays that NVSHMEM does not know
 
 
-def kernels_of(n_pes: int, through_staging: bool) -> list[tuple[Callable[..., Any], str, KernelOptions]]:
-    """The kernels of a team's one-sided operations: function, name and options of each.
-
-    through_staging: also those for arrays that NVSHMEM does not know
-    """
-    others = [(by_staging.put_by_staging, "put by staging", PLAIN), (by_staging.get_by_staging, "get by staging", PLAIN)]
-    return [
-        (kernels.put_bytes, "put", PLAIN),
-        (kernels.get_bytes, "get", PLAIN),
-        (kernels.put_bytes_signal, "put_signal", PLAIN),
-        (kernels.wait_signal, "wait_signal", PLAIN),
-        (kernels.barrier, "barrier", KernelOptions(constants={"n_pes": n_pes})),
-        *(others if through_staging else ()),
-    ]
-
-
 class OneSided:
     """put, get, put_signal, wait_signal and barrier of one team.  ``Team`` documents the arguments.
 
@@ -51,7 +35,16 @@ class OneSided:
         self._checked: dict[tuple[Any, ...] | None, tuple[int, int, int, bool, int]] = {}  # by facts: puts seen before
         self._graph_counters: list[int] = []  # not yet used by a graph
         self._through_staging = not backend.peers.stores
-        wanted = kernels_of(job.n_pes, self._through_staging)
+        wanted: list[tuple[Callable[..., Any], str, KernelOptions]] = [
+            (kernels.put_bytes, "put", PLAIN),
+            (kernels.get_bytes, "get", PLAIN),
+            (kernels.put_bytes_signal, "put_signal", PLAIN),
+            (kernels.wait_signal, "wait_signal", PLAIN),
+            (kernels.barrier, "barrier", KernelOptions(constants={"n_pes": job.n_pes})),
+        ]
+        if self._through_staging:  # arrays that NVSHMEM does not know
+            wanted.append((by_staging.put_by_staging, "put by staging", PLAIN))
+            wanted.append((by_staging.get_by_staging, "get by staging", PLAIN))
         own = len(wanted) * job.control.local // job.control.n_local  # the PEs of a node compile side by side
         made = {one[1]: backend.compiler.kernel(*one) for one in wanted[own:] + wanted[:own]}
         self._put, self._get, self._put_signal = made["put"], made["get"], made["put_signal"]

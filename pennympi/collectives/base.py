@@ -224,9 +224,5 @@ class Collective:
 
 def constants(kernel: Callable[..., Any], dtype: DType, n_pes: int, open_params: Sequence[str] = ()) -> dict[str, int]:
     """The values of a kernel's parameters that are compiled in: all of ``CONSTANTS`` but those that calls set."""
-    values = dict.fromkeys(CONSTANTS, 0) | {
-        "n_pes": n_pes,
-        "item_bytes": dtype.item_bytes,
-        "acc_bytes": dtype.acc_bytes,
-    }
+    values = dict.fromkeys(CONSTANTS, 0) | {"n_pes": n_pes, "item_bytes": dtype.item_bytes, "acc_bytes": dtype.acc_bytes}
     return {name: values[name] for name in CONSTANTS if name in parameters(kernel) and name not in open_params}

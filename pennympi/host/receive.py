@@ -126,11 +126,7 @@ def answer(channel):
             return
         first = load_word(channel + 8 * r.ASKED_FIRST)
         entry = load_word(channel + 8 * r.ASKED) + first % load_word(channel + 8 * r.MOST_ASKED) * (8 * r.ASKED_WORDS)
-        at, left, dst = (
-            load_word(entry + r.ASKED_AT),
-            load_word(entry + r.ASKED_NBYTES),
-            load_word(entry + r.ASKED_DST),
-        )
+        at, left, dst = load_word(entry + r.ASKED_AT), load_word(entry + r.ASKED_NBYTES), load_word(entry + r.ASKED_DST)
         head, part, pe = (
             head_of(channel, r.REPLIES, r.REPLY_NEXT),
             min(left, r.DATA_BYTES),
