@@ -184,13 +184,13 @@ def reaches_all(team: Any) -> bool:
 
 def shape_of(team: Any, grid: Any, problem: Problem) -> Shape | None:
     """The least bricks of which all run at the same time, the same size on all PEs.  Collective."""
-    room = array_module(team).cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"] - SUMS_BYTES
-    found = team.gather((grid.own, multiprocessors(team), room))
-    owns, slots, rooms = zip(*found, strict=True)
+    free_bytes = array_module(team).cuda.Device().attributes["MaxSharedMemoryPerBlockOptin"] - SUMS_BYTES
+    found = team.gather((grid.own, multiprocessors(team), free_bytes))
+    owns, slots, frees = zip(*found, strict=True)
     for depth, width in SIZES[: N_SIZES[problem.method]]:
         shapes = [Shape(own, 0, depth, width, 0, team.n_pes > 1, problem.dtype) for own in owns]
         most_bricks = max(math.prod(one.bricks) for one in shapes)
-        if most_bricks <= min(slots) and shapes[0].shared_bytes <= min(rooms):
+        if most_bricks <= min(slots) and shapes[0].shared_bytes <= min(frees):
             return shapes[team.me]._replace(most_bricks=most_bricks)
     return None
 

@@ -12,8 +12,8 @@ class LaunchBounds(NamedTuple):
     """CUDA's __launch_bounds__.
 
     max_threads: threads of a block at most
-    min_blocks:  blocks that a multiprocessor must be able to hold at a time; a thread gets the registers that this
-                 leaves;  0: not said, and the compiler may give it fewer, so that another block has room
+    min_blocks:  blocks that a multiprocessor must be able to hold at a time, which bounds the registers of a thread;
+                 0: not given to the compiler, which may use fewer registers
     """
 
     max_threads: int

@@ -121,7 +121,7 @@ def test_a_deadline_poisons_what_is_sent_later(wait, word):
     one = waiting()
     wait(one)
     assert one.gave_up == POISON and one.record() == [1, 2, 7, 9, 0] and one.load(ABORT) == 1
-    assert one.load(OTHER_TEAM + 8 * ctx_words.GAVE_UP) == POISON, "kernels of another team are queued behind this one"
+    assert one.load(OTHER_TEAM + 8 * ctx_words.GAVE_UP) == POISON, "kernels of another team are queued after this one"
     one.poll(HERE, WORD + 800, 5, 0)  # the next wait ends at its first look, and the record stays
     assert one.clock < TIMEOUT_NS + 10 and one.record() == [1, 2, 7, 9, 0]
 

@@ -148,7 +148,7 @@ def test_auto_writes_the_peers_out_when_all_name_the_same(team):
 @pytest.mark.parametrize("algorithm", PLANNED)
 def test_an_out_that_is_not_shared_is_refused(team, algorithm):
     if team.n_pes == 1:
-        pytest.skip("one PE shares with nobody")
+        pytest.skip("one PE has no peer to share with")
     x, out, other = team.full(64, 1.0, "float32"), team.empty(64, "float32"), team.empty(64, "float32")
     with pytest.raises(Unsupported, match="runs in plans whose out is the same symmetric array on every PE"):
         team.allreduce(x, out, algorithm=algorithm)

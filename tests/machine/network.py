@@ -1,11 +1,11 @@
-"""How what a block sends reaches a peer.
+"""The networks: how the data and signals that a block sends reach a peer.
 
 POINTER    a put is stores, which become visible in parts and in any order; a signal is a release: it comes after
            all that its block has written
 IN_ORDER   puts that NVSHMEM carries: they arrive later, in order for each pair of PEs, and their source is read
            only then; a fence (NVSHMEM's quiet) waits until all that its block has sent is there
 ANY_ORDER  the same, but messages arrive in any order: the data of a put_signal before its signal, and what is
-           behind a fence after what is before it; nothing else is ordered
+           after a fence comes after all before the fence; nothing else is ordered
 COPIED     messages of MPI between hosts: they arrive later, in order for each pair of PEs, packets too; their source,
            of any memory, is read at once; a fence waits for nothing, so it orders what goes to the same PE alone
 

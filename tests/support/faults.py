@@ -23,7 +23,7 @@ def broken(n, where, fault, pe, slack_s):
         ended = run_program(n, "struck", where, fault, pe, timeout_s=DEADLINE_S)
         seconds = ended.since("fault")
     except AssertionError as error:
-        return f"hangs, leaves something behind, or came to no fault: {error}"
+        return f"hangs, leaves files or processes, or came to no fault: {error}"
     if ended.rc == 0:
         return f"status 0: {ended.output}"
     if seconds > limit_s + slack_s:
