@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import cupy
+import numpy as np
 from cuda.bindings import driver
 
 from ..backend import Body
@@ -36,9 +37,8 @@ class Repeat:
         self._start, self._bodies, self._done = start, bodies, done
         self._pool = cupy.cuda.MemoryPool()  # its memory is the loop's: no array outside gets it while the loop may run
         self._condition = compiler.kernel(set_condition, "loop").prepare(1, (done, 0), (0, 1), THREADS)
-        if checked(driver.cuDriverGetVersion()) < WHILE_DRIVER:
-            raise Unsupported("a loop needs a CUDA driver of 12.4 or later: call its body in a loop of Python")
-        graph = self._captured(None, self._add)
+        self._is_device_driven = checked(driver.cuDriverGetVersion()) >= WHILE_DRIVER
+        graph = self._captured(None, self._add if self._is_device_driven else self._turn)
         try:
             self._graph = int(checked(driver.cuGraphInstantiate(graph, 0)))
         except Failed as error:
@@ -46,11 +46,16 @@ class Repeat:
         finally:
             driver.cuGraphDestroy(graph)
         weakref.finalize(self, driver.cuGraphExecDestroy, driver.CUgraphExec(self._graph)).atexit = False
+        self._word = np.frombuffer(cupy.cuda.alloc_pinned_memory(8), np.int64, 1)
 
     def __call__(self, stream: Any) -> None:
         """Run in stream order; under capture, become a part of the graph."""
         handle = events.handle(stream)
-        run = self._add if events.is_capturing(handle) else self._launch
+        run = self._launch if self._is_device_driven else self._ask
+        if events.is_capturing(handle):
+            if not self._is_device_driven:
+                raise Unsupported("a loop can't be captured before CUDA driver 12.4: call it outside the graph")
+            run = self._add
         self._order.enqueue(run, (stream,), handle, stream)
 
     def _launch(self, stream: Any, handle: int) -> None:
@@ -59,6 +64,15 @@ class Repeat:
         status = _launch(self._graph, handle)
         if status:
             checked((driver.CUresult(status),))
+
+    def _ask(self, stream: Any, handle: int) -> None:
+        """Before ``WHILE_DRIVER``: a graph of one turn, and the host asks after each."""
+        self._start(stream)
+        self._word[0] = 0
+        while not self._word[0]:
+            self._launch(stream, handle)
+            cupy.cuda.runtime.memcpyAsync(self._word.ctypes.data, self._done, 8, cupy.cuda.runtime.memcpyDefault, handle)
+            checked(driver.cuStreamSynchronize(handle))
 
     def _add(self, stream: Any, handle: int) -> None:
         """The loop, after what the stream's capture holds."""
@@ -74,11 +88,14 @@ class Repeat:
             events.add_node(handle, node)
 
             def turn(inner: Any, inner_handle: int) -> None:
-                for body in self._bodies:
-                    body(inner)
+                self._turn(inner, inner_handle)
                 self._condition(self._done, int(condition), inner_handle)
 
             self._captured(node.conditional.phGraph_out[0], turn)
+
+    def _turn(self, stream: Any, handle: int) -> None:
+        for body in self._bodies:
+            body(stream)
 
     def _captured(self, graph: Any, run: Callable[[Any, int], None]) -> Any:
         """The graph (None: a new one) with what ``run`` enqueues.  Raises Unsupported, and what ``run`` raises."""
