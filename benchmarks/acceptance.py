@@ -1,7 +1,7 @@
 """What jobscripts/acceptance.sbatch measures beside the library's commands, and the table that it prints.
 
 python benchmarks/acceptance.py nics OUT LABEL      on each host: write down what its NICs have sent so far
-python benchmarks/acceptance.py table OUT           print the table of what lies in the folder OUT
+python benchmarks/acceptance.py table OUT           print the table of the results in the folder OUT
 """
 
 import json
@@ -68,7 +68,7 @@ def rows(result: Result) -> Iterator[str]:
 
 
 def table(out: Path) -> int:
-    """Print the table.  Returns how many things went wrong."""
+    """Print the table.  Returns the number of failures."""
     failed = 0
     for step in (out / "steps.txt").read_text().splitlines():
         name, status = step.rsplit(" ", 1)

@@ -1,12 +1,12 @@
-"""What a change costs: two checkouts by turns, in jobs of their own `python -m pennympi bench`.
+"""What a change costs: `python -m pennympi bench` of two checkouts, in turn.
 
     python benchmarks/before_after.py OLD_CHECKOUT --output cost.json                   on CPUs, 2 ranks
     python3 benchmarks/before_after.py OLD_CHECKOUT --cases allreduce --words "--plan --symmetric -e 64M"
 
-A job measures one collective in one checkout, calls and then plans where it has them; the checkouts take turns, --turns
-times each, and the one that begins changes from turn to turn.  A time is the slowest PE's median of many bursts; of the
-jobs of a checkout the fastest counts, because other programs only slow one down, and the ratio is after / before.
-Every result is checked.
+A job measures one collective in one checkout: calls, then plans if the collective has them.  The checkouts take turns,
+--turns times each, and the one that begins changes each time.  A time is the slowest PE's median of many bursts.  The
+fastest job of a checkout counts, because other programs can only slow a job down; the ratio is after / before.  Every
+result is checked.
 """
 
 import argparse

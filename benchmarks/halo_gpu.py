@@ -1,6 +1,6 @@
 """Two ways to exchange faces on GPUs: a kernel packs all faces, NCCL or MPI carries them, and a kernel unpacks them.
 
-``WAYS[name](team, grid, u)`` gives a function of a stream.  What goes to one PE is one message; a PE that is its own
+``WAYS[name](team, grid, u)`` gives a function of a stream.  All faces for one PE are one message; a PE that is its own
 neighbour copies in the first of the two kernels.
 """
 
@@ -42,7 +42,7 @@ def kernel(name):
 
 @cache
 def communicator(team):
-    """NCCL over the team's PEs; one, for making it takes long.  Collective."""
+    """NCCL over the team's PEs, made once because making it takes long.  Collective."""
     from apps.program.nccl_communicator import Communicator
 
     return Communicator(team)

@@ -1,4 +1,4 @@
-"""Loops that end by themselves on one PE: a loop of the host beside them, the solver's variants, conjugate gradients.
+"""Loops of the device that end by themselves, on one PE: beside a loop of the host; the solver; conjugate gradients.
 
     python benchmarks/loops.py --output loops.json [--nvidia DIR]       DIR: see nvidia.py
 
@@ -40,7 +40,8 @@ def seconds(call):
 
 
 def asked(team, n, most):
-    """Two sweeps of n x n and the norm of the second, until it is small: asked for by the host, and on the device."""
+    """Two sweeps of n x n and the norm of the second, until it is small: by a loop of the host, and by one of the
+    device."""
     grid = team.grid((n, n), halo=2)
     u, v = grid.zeros("float64"), grid.zeros("float64")
     for field in (u, v):

@@ -1,4 +1,4 @@
-"""Measure what the tables of docs/ say, by name: one job after the other, each writes its file of results.
+"""Measure the tables of docs/ again, by name: one job after the other, each of which writes a file of results.
 
     python3 benchmarks/measure.py allreduce all_gather                            2 GPUs, beside NCCL and PyTorch
     python3 benchmarks/measure.py allreduce --ranks 4
@@ -6,7 +6,7 @@
     python3 benchmarks/measure.py between-hosts --ranks 4 --launcher "tools/hosts.sh 2 mpirun -np {n}"
     python3 benchmarks/measure.py jacobi cg sweeps loops --nvidia DIR             beside NVIDIA's samples, built in DIR
 
-What a job prints that fails is shown, the others run, and the status is 1.  Then python benchmarks/tables.py --plots.
+If a job fails, its output is printed, the other jobs run, and the status is 1.  Then run benchmarks/tables.py --plots.
 """
 
 import argparse
@@ -29,7 +29,7 @@ BETWEEN = "--plan --place out --algorithm each --against mpi --sizes 8,1K,16K,64
 
 
 class Command(NamedTuple):
-    """One row.
+    """A measurement.
 
     words: what Python runs on each rank; it takes --output FILE.json
     ranks: how many there are, 0 for a program that starts jobs of its own;  device: what it needs
@@ -61,7 +61,7 @@ COMMANDS = {  # the result is NAME-RANKSxDEVICE.json
 
 
 def measure(name, args, made):
-    """Whether a job has ended well; then its result is in the folder.  made: the file that it writes"""
+    """Run a job, and move its result to the folder; returns whether it succeeded.  made: the file that it writes"""
     begin_s, command = time.monotonic(), COMMANDS[name]
     ranks, words = args.ranks or command.ranks or 2, [*shlex.split(command.words), "--output", made]
     if command.ranks:

@@ -2,8 +2,8 @@
 
     python benchmarks/nvidia_cg.py cuda-samples/.../conjugateGradientMultiBlockCG.cu DIR [nvcc]
 
-The kernel is the sample's, on the sample's managed memory, launched as it launches it.  It makes as many iterations as
-it is given, in float or in double; and main() makes another matrix, that of seven points of a cube.
+The kernel is the sample's, on the sample's managed memory, launched as the sample launches it.  Changed are the
+number of iterations, which is given; the type, float or double; and the matrix, that of seven points of a cube.
 """
 
 import re

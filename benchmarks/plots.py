@@ -34,7 +34,7 @@ def pyplot():
 
 
 def finish(figure, axes, along, title):
-    """The title, and nothing that says nothing."""
+    """Add the title, and remove lines and ticks without meaning."""
     for side in ("top", "right", "left" if along == "y" else "bottom"):
         axes.spines[side].set_visible(False)
     axes.grid(True, axis=along, alpha=0.3)

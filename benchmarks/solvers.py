@@ -25,7 +25,7 @@ DEVICE = re.compile(r"^device +(?:\d+ x )?(.*?)(?:, \d+ cores)?$", re.MULTILINE)
 
 
 def jacobi(given, pes):
-    """Rows of the solver.  One seldom runs all: a variant that cannot run is named and left out."""
+    """Rows of the solver.  A variant that cannot run here is named and left out."""
     for n, nccheck in [(256, 1)] if on_host() else CASES:
         words = ["--nx", n, "--ny", n, "--niter", ITERATIONS, "--nccheck", nccheck]
         ours = ["-m", "apps.jacobi", "--no-serial", "--tol", 0, "--csv", *words]

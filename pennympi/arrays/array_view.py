@@ -7,7 +7,7 @@ import numpy as np
 
 from .dtypes import DType
 
-PLAIN = (str, int, type(None))  # what a call may depend on beside its arrays; not a bool, which equals an int
+PLAIN = (str, int, type(None))  # types of a call's other arguments in the key of its launch; no bool: True equals 1
 
 
 @dataclass(slots=True)  # not frozen, which would cost every call a microsecond
@@ -30,7 +30,7 @@ class ArrayView:
 
 
 def not_contiguous(what: str, copy: str, writable: bool) -> ValueError:
-    """The error for an array with gaps.  copy: what makes a contiguous one; where the call writes, that has the result"""
+    """The error for an array with gaps.  copy: how to make a contiguous one, which has the result if the call writes"""
     if not writable:
         return ValueError(f"{what} is not contiguous: pass {copy}")
     return ValueError(
@@ -39,7 +39,7 @@ def not_contiguous(what: str, copy: str, writable: bool) -> ValueError:
 
 
 def not_an_array(x: object, wanted: str) -> TypeError:
-    """The error for an object that is no array.  wanted: what this backend takes"""
+    """The error for an object that is not an array.  wanted: the arrays that this backend takes, in words"""
     if isinstance(x, bool | int | float | complex | np.generic):
         return TypeError(f"{type(x).__name__} is not an array: for numbers call team.comm.allreduce or team.comm.bcast")
     return TypeError(f"{type(x).__name__} is not {wanted}")

@@ -16,7 +16,7 @@ _NAMES = {
     "complex64": "MPI.C_FLOAT_COMPLEX",
     "complex128": "MPI.C_DOUBLE_COMPLEX",
     "bool": "MPI.C_BOOL",
-}  # the integers' names are alike
+}  # integers: int32 is MPI.INT32_T
 
 
 def array_view(buffer: list[Any] | tuple[Any, ...], array_view_of: Callable[[Any], ArrayView]) -> ArrayView:

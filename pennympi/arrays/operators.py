@@ -1,4 +1,4 @@
-"""The reductions: their names, MPI's operators for them, and what they are of each element type."""
+"""The reductions: their names, MPI's operators for them, and which of them each element type has."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ NAMES = ("sum", "prod", "min", "max", "avg")
 MEAN = "mean"  # "avg" by NumPy's name, but not of integers, whose mean would be cut
 _BY_HANDLE = ((MPI.SUM, "sum"), (MPI.PROD, "prod"), (MPI.MIN, "min"), (MPI.MAX, "max"))
 _OF_BOOLS = ((MPI.LAND, "min"), (MPI.LOR, "max"))
-# How the types that are only moved are reduced: as so many numbers of another type, by these ops alone.
+# How the types that are only moved are reduced: as (this type, so many numbers in an element, by these ops alone).
 _AS_NUMBERS = {
     "complex64": ("float32", 2, ("sum", "avg")),
     "complex128": ("float64", 2, ("sum", "avg")),
@@ -33,7 +33,7 @@ for _dtype in ALL.values():
 
 
 def reduction(op: Any, dtype: DType) -> tuple[str, DType, int]:
-    """What a reduction of elements of ``dtype`` is: its name in NAMES, the type of the numbers, numbers in an element.
+    """A reduction of elements of ``dtype``: (its name in NAMES, the type of the numbers, numbers in an element).
 
     op: a name in NAMES, "mean", or an MPI operator
     Raises ValueError for any other ``op``, or where it has no meaning for the dtype.

@@ -1,7 +1,7 @@
 """Stand-ins, in the implementations of primitives, for instructions and numbers that each compilation makes anew.
 
-A body names them like any other global; ``bind`` puts what a kernel's dtype, op and team need in their place.
-One that is not replaced is an error that names it, as it is for the primitives.
+An implementation names them like any other global; ``bind`` replaces each by what the kernel's dtype, op and team need.
+If one is not replaced, an error names it, as for the primitives.
 """
 
 from collections.abc import Callable
