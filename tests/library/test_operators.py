@@ -75,7 +75,6 @@ def test_new_arrays_of_complex_numbers_and_bools(team):
     for name, value in (("complex64", 1 - 2j), ("complex128", 2), ("bool", True)):
         x = team.full(7, value, name)
         assert x.dtype == name and same(x, np.full(7, value, name))
-        team.free(x)
     with pytest.raises(TypeError, match="not a real number"):
         team.full(3, 1j, "float32")
     for name in MOVED:
