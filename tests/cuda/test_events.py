@@ -1,14 +1,11 @@
 """Which objects of streams the order of calls may keep, on a CuPy that is not there."""
 
-import importlib
-import sys
 from unittest.mock import MagicMock
 
 import pytest
+from fake_modules import imported_over
 
 pytest.importorskip("cuda.bindings", reason="cuda-bindings is not installed")
-
-NAMES = ("cupy", "pennympi.cuda.launch", "pennympi.cuda.events")
 
 
 class Stream:
@@ -16,15 +13,11 @@ class Stream:
 
 
 @pytest.fixture
-def events(monkeypatch):
-    for name in NAMES:
-        monkeypatch.delitem(sys.modules, name, raising=False)
-    for name in NAMES[:2]:
-        monkeypatch.setitem(sys.modules, name, MagicMock())
-    sys.modules["cupy"].cuda.Stream = Stream
-    yield importlib.import_module("pennympi.cuda.events")
-    for name in NAMES:
-        sys.modules.pop(name, None)  # monkeypatch then puts back what there was
+def events():
+    fakes = {name: MagicMock() for name in ("cupy", "pennympi.cuda.launch")}
+    fakes["cupy"].cuda.Stream = Stream
+    with imported_over(fakes, "events") as module:
+        yield module
 
 
 def test_the_order_keeps_no_stream_that_its_object_does_not_keep_alive(events):

@@ -1,19 +1,16 @@
 """Segments of NVSHMEM's heap and the teams' parts of them, on a CPU: NVSHMEM and the device are a few lines of Python."""
 
 import gc
-import importlib
-import sys
 from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
+from fake_modules import imported_over
 
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.errors import SymmetricHeapExhausted
 
 GIB, START = 1 << 30, 1 << 40
-CUDA = ("pennympi.cuda.heap", "pennympi.cuda.segments", "pennympi.cuda.arrays")
-NAMES = ("cupy", "nvshmem", "nvshmem.bindings", *CUDA)
 SETUP = SimpleNamespace(beside_captures=nullcontext, copy_in=None, fill=None)
 
 
@@ -38,21 +35,14 @@ def machine():
 
     device = lambda number: SimpleNamespace(mem_info=(made.device_bytes, 0))  # noqa: E731
     bindings = SimpleNamespace(malloc=malloc, ptr=lambda address, pe: 0 if pe == 3 else address + pe * GIB)
-    saved = {name: sys.modules.get(name) for name in NAMES}
     cuda = SimpleNamespace(Device=device, UnownedMemory=Memory, MemoryPointer=lambda memory, offset: memory)
-    sys.modules |= {
+    fakes = {
         "cupy": SimpleNamespace(cuda=cuda, ndarray=lambda shape, dtype, memory, strides: memory),
         "nvshmem": SimpleNamespace(bindings=bindings),
         "nvshmem.bindings": bindings,
     }
-    for name in CUDA:
-        sys.modules.pop(name, None)
-    made.heap = importlib.import_module("pennympi.cuda.heap")
-    yield made
-    for name, module in saved.items():
-        sys.modules.pop(name, None)
-        if module is not None:
-            sys.modules[name] = module
+    with imported_over(fakes, "segments", "arrays", "heap") as made.heap:
+        yield made
 
 
 def job(n_pes, others=None):

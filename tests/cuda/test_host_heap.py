@@ -1,21 +1,13 @@
 """The heap in the node's memory, on a CPU: CUDA only notes its calls, and refuses on demand."""
 
 import importlib
-import sys
 from types import SimpleNamespace
 
 import pytest
+from fake_modules import imported_over
 
 from pennympi.job.shared_memory import PAGE_BYTES
 
-NAMES = (
-    "cupy",
-    "nvshmem",
-    "nvshmem.bindings",
-    "pennympi.cuda.segments",
-    "pennympi.cuda.host_heap",
-    "pennympi.cuda.links",
-)
 MIB = 1 << 20
 
 
@@ -31,20 +23,17 @@ def machine():
 
     runtime = SimpleNamespace(hostRegister=register, hostUnregister=lambda address: made.registered.pop(address))
     runtime.deviceGetAttribute, runtime.CUDARuntimeError = lambda attribute, device: 1, OSError
-    saved = {name: sys.modules.get(name) for name in NAMES}
-    sys.modules |= {"cupy": SimpleNamespace(cuda=SimpleNamespace(runtime=runtime)), "nvshmem.bindings": SimpleNamespace()}
-    sys.modules["nvshmem"] = SimpleNamespace(bindings=sys.modules["nvshmem.bindings"])
-    for name in NAMES[3:]:
-        sys.modules.pop(name, None)
-    module = importlib.import_module("pennympi.cuda.host_heap")
-    module.room_bytes = lambda: 64 * MIB
+    bindings = SimpleNamespace()
+    fakes = {
+        "cupy": SimpleNamespace(cuda=SimpleNamespace(runtime=runtime)),
+        "nvshmem": SimpleNamespace(bindings=bindings),
+        "nvshmem.bindings": bindings,
+    }
     job = SimpleNamespace(n_pes=1, me=0, gather=lambda text, what: [text], control=SimpleNamespace(pes=[0]))
-    made.job, made.segments, made.runtime = job, module.HostSegments(job, 0), runtime
-    yield made
-    for name, old in saved.items():
-        sys.modules.pop(name, None)
-        if old is not None:
-            sys.modules[name] = old
+    with imported_over(fakes, "links", "segments", "host_heap") as module:
+        module.room_bytes = lambda: 64 * MIB
+        made.job, made.segments, made.runtime = job, module.HostSegments(job, 0), runtime
+        yield made
 
 
 def test_segments_are_added_where_there_is_room(machine):
