@@ -20,7 +20,7 @@ def broken(n, where, fault, pe, slack_s):
     """What breaks the promise in a job with one fault; "" if nothing does.  slack_s: what busy cores may take"""
     limit_s, is_named = PROMISES[fault]
     try:
-        ended = run_program(n, "struck", where, fault, pe, timeout_s=DEADLINE_S)
+        ended = run_program(n, "struck", where, fault, pe, timeout_s=DEADLINE_S, limit_s=300)
         seconds = ended.since("fault")
     except AssertionError as error:
         return f"hangs, leaves files or processes, or came to no fault: {error}"
@@ -41,4 +41,5 @@ def sample(choose, turns):
         fault, where, n = faults[turn % len(faults)], places[turn % len(places)], choose.randint(2, 8)
         if fault == "SIGSTOP" and where in ("mpi", "computing"):
             where = "gather"  # the library has no deadline where no PE waits in it
+        n += n % 2 if where == "exchange" else 0  # in pairs
         yield n, where, fault, choose.randrange(n)
