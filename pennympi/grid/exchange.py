@@ -19,8 +19,8 @@ from .decomposition import Decomposition
 from .messages import Field, Ways, messages_of
 
 DIRECT_MIN_BYTES = {"host": 1 << 16, "cuda": 1 << 20}  # of a message that goes straight into the neighbour's field
-# Of its lines: a shorter one shares a cache line with points that the neighbour computes, which then travels twice, and
-# fills only a part of what NVLink carries.
+# Of its lines.  A shorter line shares a cache line with points that the neighbour computes, so the cache line travels
+# twice; and it fills a part of an NVLink packet only.
 DIRECT_MIN_LINE_BYTES = 64
 PART_BYTES = {"host": 1 << 14, "cuda": 1 << 12}  # that one block moves, unless the message is smaller
 
@@ -88,13 +88,13 @@ def plan_exchange(
 
 
 def text_of(context: CollectiveContext, grid: Decomposition, views: Sequence[ArrayView], corners: bool) -> str:
-    """A new plan in words."""
+    """The text that describes a new plan."""
     dtypes, edges = ", ".join(view.dtype.name for view in views), ", corners too" if corners else ""
     return f"halo exchange of {dtypes} on {grid.shape}{edges}, plan {context.guard.next_plan()}"
 
 
 def _nothing(*numbers_and_stream: int) -> None:
-    """The launch of an exchange without a message."""
+    """The launch of an exchange that has no messages."""
 
 
 class KernelHalo:

@@ -1,4 +1,4 @@
-"""How a field lies in memory: the only place that knows."""
+"""How a field lies in memory.  No other file computes it."""
 
 import math
 from typing import NamedTuple
@@ -52,6 +52,6 @@ def layout_of(grid: Decomposition, pe: int, item_bytes: int) -> Layout:
 
 
 def storage_of(grid: Decomposition, pe: int, item_bytes: int) -> Storage:
-    """The same as what allocates an array."""
+    """The same layout as the record that ``SymmetricArrays.empty`` takes."""
     layout = layout_of(grid, pe, item_bytes)
     return Storage(layout.number, layout.first, layout.strides, with_halo(grid.most, grid.halo))

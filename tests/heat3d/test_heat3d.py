@@ -28,7 +28,7 @@ def assert_numpys(team, grid, field, points, n):
 @pytest.mark.parametrize(("engine", "depth"), [("auto", None), ("plain", None), ("blocked", 2), ("resident", 2)])
 def test_the_field_is_numpys(team, engine, depth):
     if engine == "resident" and team.backend == "cuda":
-        pytest.skip("on GPUs it is for grids of two dimensions")
+        pytest.skip("on GPUs the resident engine is for grids of two dimensions")
     points = np.random.default_rng(3).random((4 * N_PES + 1, 9, 33)).astype("float32")
     grid = team.grid(points.shape, halo=depth or 1)
     part = points[tuple(slice(f, f + n) for f, n in zip(grid.first, grid.own, strict=True))]

@@ -65,7 +65,7 @@ def check(team, case, dtype, periodic, engine, sweeps, norm="every"):
     formula, shape, numbers, has_coefficient = CASES[case]
     halo, depth = ENGINES[engine]
     if team.backend == "cuda" and "resident" in engine and len(shape) != 2:
-        pytest.skip("on GPUs it is for grids of two dimensions")
+        pytest.skip("on GPUs the resident engine is for grids of two dimensions")
     if team.backend == "cuda" and len(shape) == 3 and depth:
         depth = min(depth, 3)
     grid = team.grid(shape, periodic=periodic, halo=halo)

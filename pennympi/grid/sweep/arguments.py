@@ -20,9 +20,9 @@ NORMS: dict[Any, Norms] = {False: "none", True: "last", "every": "every"}
 
 
 class Wanted(NamedTuple):
-    """What a user asks for, checked.
+    """The checked arguments of a plan of sweeps.
 
-    numbers: that the formula takes;  depth: sweeps from one exchange to the next, None: the engine chooses
+    numbers: of ``args``;  depth: sweeps from one exchange to the next, None: the engine chooses
     """
 
     stencil: Stencil

@@ -1,4 +1,4 @@
-"""What sweeps are predicted to take: from the bytes that they move, the points that they compute, and their launches."""
+"""Predicted times of sweeps, from the bytes that they move, the points that they compute, and their launches."""
 
 import math
 from typing import NamedTuple
@@ -9,12 +9,12 @@ from .problem import SweepProblem
 class Rates(NamedTuple):
     """Of one kind of device, measured on an H200, and on two cores of a Xeon at 2.5 GHz.
 
-    pass_us:   what a pass costs beside its points: its launch, and that of an exchange
+    pass_us:   the launches of a pass and of its exchange
     exchange_us: an exchange inside a launch
-    gb_s:      bytes that it reads and writes
-    level_us:  one sweep of a pass of several, however few points it has
-    point_ns:  a point of it, in each number of dimensions, of float32
-    every:     how many times as long it takes with its norm
+    gb_s:      bytes read and written
+    level_us:  fixed time of a sweep in a pass of several
+    point_ns:  time of a float32 point in such a sweep, by the number of dimensions
+    every:     factor of a sweep with a norm
     """
 
     pass_us: float

@@ -13,7 +13,7 @@ from .problem import SweepProblem, deepest
 class Engine(NamedTuple):
     """A way to sweep.
 
-    backend:  the only backend that has the engine; "": both have it
+    backend:  the only backend with this engine; "": both backends
     sentence: how the engine moves data
     depth:    (problem) -> sweeps between two exchanges, if the user gives no depth
     why_not:  (problem, depth) -> why the engine can't run on this PE, or ""
@@ -79,7 +79,7 @@ ENGINES = (
 
 
 def choices(problem: SweepProblem, depth: int | None) -> list[Choice]:
-    """What each engine would do: the same list on all PEs.  Collective."""
+    """The choice that each engine gives, the same list on all PEs.  Collective."""
     backend = problem.context.backend.name
     engines = [one for one in ENGINES if one.backend in ("", backend)]
     own = []

@@ -1,4 +1,4 @@
-"""The norms of a plan of sweeps: the words that its kernels add to, and what is made of them."""
+"""The norms of a plan of sweeps, and the words from which they are computed, to which its kernels add."""
 
 from collections.abc import Callable
 from typing import Any
@@ -38,7 +38,7 @@ class SweepNorm:
         return self._at + level * LEVEL_BYTES
 
     def clear(self, stream: AnyStream | None) -> None:
-        """Enqueue: forget all squares."""
+        """Enqueue: set the words to 0."""
         self._clear(self._at, len(self.norms), self._handle_of(stream))
 
     def finish(self, stream: AnyStream | None) -> None:

@@ -3,7 +3,7 @@
     stream | T sweeps of the sides | T sweeps of all other points ... | next pass
     push   |                       | exchange of the new field ...... |
 
-That is for large fields (``overlapped``).  A small one is swept by one launch, which the exchange follows.
+So large fields are swept (``overlapped``).  A pass of a small field is one launch, and the exchange comes after it.
 """
 
 from itertools import accumulate
@@ -17,14 +17,15 @@ from ..overlap import boxes_of, overlapped
 from .norm import SweepNorm
 from .problem import SweepProblem, box_between
 
-# Of a PE's points, for its sides to be swept first: to hide the exchange of fewer takes longer than the exchange.
+# Bytes of a PE's points from which on its sides are swept first: for fewer, that takes longer than the exchange it hides.
 SPLIT_MIN_BYTES = {"host": 1 << 62, "cuda": 64 << 20}
 
 
 def pass_sizes(sweeps: int, depth: int, norms: str = "none") -> list[int]:
-    """Sweeps of each pass, at most ``depth``, as equal as may be; so many passes that the right field is the newest.
+    """Sweeps of each pass, at most ``depth`` and nearly equal.
 
-    norms: "last": the sweep with a norm is a pass of its own, where as few passes do
+    The number of passes is even if that of sweeps is, so that the result is in the field ``Sweep.newest``.
+    norms: "last": the sweep with a norm is a pass of its own, if that takes no more passes
     """
     if norms == "last" and sweeps > 1:
         apart, together = [*pass_sizes(sweeps - 1, depth), 1], pass_sizes(sweeps, depth)

@@ -1,5 +1,6 @@
-"""What a plan of sweeps is to do, in the words that its engines need."""
+"""A plan of sweeps as its engines see it."""
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -48,7 +49,7 @@ class SweepProblem:
 
     @property
     def dtype(self) -> DType:
-        """Of the fields."""
+        """The dtype of the fields."""
         return TABLE[self.stencil.dtype]
 
     @property
@@ -63,7 +64,7 @@ class SweepProblem:
 
     @property
     def storage(self) -> Storage:
-        """How the fields lie in memory, and on what they are swept."""
+        """How the fields lie in memory, and how many multiprocessors sweep them."""
         item_bytes, n_dims = self.stencil.item_bytes, self.stencil.n_dims
         layout = layout_of(self.parts, self.me, item_bytes)
         plane = layout.strides[0] // item_bytes if n_dims == 3 else 0
@@ -79,8 +80,8 @@ class SweepProblem:
         parts, me, n_dims = self.parts, self.me, self.stencil.n_dims
         bounds = [(0, 1)] * (3 - n_dims)
         for d, (n, h) in enumerate(zip(parts.own(me), parts.halo, strict=True)):
-            low, high = (parts.neighbour(me, step) is not None for step in steps_along(d, n_dims))
-            bounds.append((h - width * low, h + n + width * high))
+            before, after = (pe is not None for pe in parts.neighbours_along(me, d))
+            bounds.append((h - width * before, h + n + width * after))
         return box_of(bounds)
 
     def device_module(self, name: str = "") -> Any:
@@ -97,7 +98,7 @@ class SweepProblem:
         return plan_exchange(self.context, self.parts, [view], [view.owner], corners)
 
     def exchange_of_coefficient(self, depth: int) -> Plan | None:
-        """The same for the coefficients, where sweeps read those of neighbours' points.  Collective."""
+        """The same for the field of coefficients, if a pass reads it at neighbours' points.  Collective."""
         return self.exchange(2, True) if self.stencil.has_coefficient and depth > 1 else None
 
     def compiled(self, kernel: Callable[..., None], options: KernelOptions) -> Kernel:
@@ -119,29 +120,19 @@ class SweepProblem:
     @property
     def has_others_beside(self) -> bool:
         """Whether a neighbour is another PE."""
-        n_dims = self.stencil.n_dims
-        steps = [step for d in range(n_dims) for step in steps_along(d, n_dims)]
-        return bool({self.parts.neighbour(self.me, step) for step in steps} - {None, self.me})
+        every = (pe for d in range(self.stencil.n_dims) for pe in self.parts.neighbours_along(self.me, d))
+        return any(pe not in (None, self.me) for pe in every)
 
     @property
     def end(self) -> int:
         """Elements of a row's storage before the fixed value after its last point; -1: this PE has a neighbour there."""
-        step = steps_along(self.stencil.n_dims - 1, self.stencil.n_dims)[1]
-        return -1 if self.parts.neighbour(self.me, step) is not None else self.storage.lead + self.live(0).z1
+        _, after = self.parts.neighbours_along(self.me, self.stencil.n_dims - 1)
+        return self.storage.lead + self.live(0).z1 if after is None else -1
 
     @property
     def own_bytes(self) -> int:
         """Bytes of this PE's points."""
-        nbytes = self.stencil.item_bytes
-        for n in self.parts.own(self.me):
-            nbytes *= n
-        return nbytes
-
-
-def steps_along(d: int, n_dims: int) -> tuple[Sizes, Sizes]:
-    """Where the neighbours in dimension d lie, minus before plus."""
-    plus = tuple(int(one == d) for one in range(n_dims))
-    return tuple(-one for one in plus), plus
+        return self.stencil.item_bytes * math.prod(self.parts.own(self.me))
 
 
 def box_of(bounds: Sequence[tuple[int, int]]) -> Box:

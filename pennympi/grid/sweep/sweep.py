@@ -12,6 +12,7 @@ from ...collectives.base import CollectiveContext
 from ...job.on_all import on_all
 from ...kernels.sweep.formula import value_of
 from ..decomposition import Decomposition
+from ..gather_io import device_array
 from . import engines
 from .arguments import Wanted
 from .norm import SweepNorm
@@ -38,9 +39,8 @@ class Sweep:
         self._context, self._text = context, f"{wanted.text}, plan {context.guard.next_plan()}"
         backend, arrays = context.backend, context.arrays
         numbers = np.array(wanted.numbers or (0.0,), wanted.stencil.dtype)
-        self._numbers = backend.heap.new(numbers.shape, TABLE[wanted.stencil.dtype], backend.streams.handle(None))
+        self._numbers = device_array(backend, numbers, TABLE[wanted.stencil.dtype])
         at = backend.heap.array_view(self._numbers, True).address
-        backend.heap.copy_in(at, numbers)
         problem = SweepProblem(context, parts, wanted.stencil, views, at, wanted.sweeps, wanted.norms)
         problem.compiled(value_of(wanted.stencil), problem.options())
         self._choices = engines.choices(problem, wanted.depth)
