@@ -146,7 +146,6 @@ class Team(OneSidedCalls, Collectives):
         self._guard.check_open()
         self._arrays.unregister(x)
 
-    # Streams ---------------------------------------------------------------------------
     def stream(self, priority: Priority = "normal") -> Stream:
         """A new stream of the team's device.  Not collective.
 
@@ -166,7 +165,6 @@ class Team(OneSidedCalls, Collectives):
         self._guard.check_open()
         self._backend.streams.synchronize(stream)
 
-    # Grids -----------------------------------------------------------------------------
     def grid(
         self, shape: Shape, dims: Shape | None = None, periodic: bool | Sequence[bool] = False, halo: Shape = 1
     ) -> Grid:
@@ -185,7 +183,6 @@ class Team(OneSidedCalls, Collectives):
         parts = agreed_decomposition(self._job, self.pe_topology, shape, dims, periodic, halo)
         return Grid(self._context, self._rma, parts, self.plan_allreduce)
 
-    # Loops -----------------------------------------------------------------------------
     def plan_loop(
         self, body: Body | Sequence[Body], value: Array, below: float, most: int = 10_000, done: Array | None = None
     ) -> Loop:
@@ -272,7 +269,6 @@ class Team(OneSidedCalls, Collectives):
             ("workspaces", workspaces),
         ]
 
-    # End -------------------------------------------------------------------------------
     def finalize(self) -> None:
         """Give all memory of the team back; a second call does nothing.  Collective.  Raises PeerTimeout."""
         if not self._guard.is_open:
