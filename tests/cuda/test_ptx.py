@@ -259,7 +259,8 @@ def test_poisson(ptx, kernel, name, sums, accesses):
 def test_poisson_on_chip(ptx, method):
     """The vectors of a thread lie in registers, and no product of its 8 points is fused with a sum."""
     shape = Shape((64, 64, 64), 72 * 66, 8, 16, 128, False, "float64")
-    code = ptx(on_chip_of(shape, method), "on_chip", kinds="iiiiiifffiifiiiiiiiiiiiiii", elements=DTYPES["float64"])
+    kernel = on_chip_of(shape, method)
+    code = ptx(kernel, "on_chip", kinds=annotated_kinds(kernel), elements=DTYPES["float64"])
     assert ".local" not in code and "ld.relaxed.sys.global.b128" in code
     assert len(re.findall(r"\bfma\.rn\.f64", code)) < 16  # of the sums
 
