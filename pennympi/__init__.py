@@ -23,6 +23,7 @@ from .errors import (
     TwoThreads,
     Unsupported,
 )
+from .mpi.comm import Comm
 from .start import init
 from .team import Team
 from .wall_time import timings
@@ -31,6 +32,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "CollectiveMismatchError",
+    "Comm",
     "CountError",
     "NotInitialized",
     "PeerGaveUp",

@@ -65,6 +65,10 @@ def _heap_bytes(text: str) -> int | None:
     return value
 
 
+def _auto_or_bytes(text: str) -> int | None:
+    return None if text.lower() == "auto" else int(bytes_of(text))
+
+
 def _one_of(*words: str) -> Callable[[str], str]:
     return lambda text: words[words.index(text.lower())]
 
@@ -172,6 +176,9 @@ SETTINGS = {
                 " for this device, number of PEs and nodes, else the library's own. A file that is named must be for the"
                 " device, PEs and nodes of the team of all ranks, whose PE 0 reads it. Without a table, and for none, a"
                 " cost model decides."),
+        Setting("PENNYMPI_COMM_FROM_BYTES", "auto", _auto_or_bytes, "auto, or bytes with an optional k, m or g",
+                "From which size of a message in memory of the host `pennympi.Comm` takes its team, not MPI; auto is a"
+                " table by collective."),
         Setting("PENNYMPI_EXIT_HOOKS", "1", _switch, "0 or 1",
                 "0 leaves sys.excepthook, threading.excepthook and the end of the program as they are, for programs that"
                 " end a job by their own means when a PE raises or leaves early."),

@@ -201,13 +201,14 @@ def planned(args):
         yield "downloads", [*some, "-n", "0", "tests/cuda/test_shim.py"], {"TEST_DOWNLOADS": "1"}
     if args.soak and not args.pytest:
         yield "soak", [*some, "-n", "0", "--soak", str(args.soak), "tests/soak"], {}
+        yield "suites", [*some, "-n", "0", "--suites", "tests/suites"], {}
 
 
 def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", help="rank counts, comma separated")
     parser.add_argument("--hosts", metavar="NxM,...", help="also N hosts of M ranks each")
-    parser.add_argument("--soak", type=float, metavar="MINUTES", help="also tests/soak for so long")
+    parser.add_argument("--soak", type=float, metavar="MINUTES", help="also tests/soak for so long, and tests/suites")
     parser.add_argument("--rest", action="store_true", help="what `make test` leaves out")
     parser.add_argument("--gpus", type=int, metavar="N", help="only tests with an mpi mark; at more than N ranks some")
     parser.add_argument("--python", default=sys.executable, help="interpreter of the ranks (this one)")

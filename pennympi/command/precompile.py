@@ -12,14 +12,13 @@ blocked engine, where the program names it and its depth.
 import argparse
 import os
 import re
-import runpy
-import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from ..compile.options import PLAIN, KernelOptions
 from .exit_status import WRONG_USE, Ended
+from .program import execute
+from .program import problem as problem
 
 HELP = "run a program on CPUs, and compile its kernels for a GPU"
 
@@ -40,28 +39,13 @@ def _arch(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def problem(args: argparse.Namespace) -> str:
-    """What is wrong with arguments that are right one by one, in a sentence, or "" ."""
-    first, *others = args.program or [""]
-    if first == "-m" and others or Path(first).is_file():
-        return ""
-    return f"program {first!r} is no file: give a file, or -m and a module"
-
-
 def run(args: argparse.Namespace) -> int:
     """Run the program.  Raises Ended."""
     try:
         _compile_too(args.arch, args.beyond)
     except ImportError as error:
         raise Ended(f"kernels can't be compiled for a GPU: {error}; pip install pennympi[cuda12]", WRONG_USE) from None
-    is_module = args.program[0] == "-m"
-    sys.argv = args.program[is_module:]
-    if is_module:
-        sys.path.insert(0, os.getcwd())
-        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
-    else:
-        sys.path.insert(0, str(Path(sys.argv[0]).resolve().parent))
-        runpy.run_path(sys.argv[0], run_name="__main__")
+    execute(args.program)
     return 0
 
 

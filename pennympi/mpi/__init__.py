@@ -1,0 +1,1 @@
+"""mpi4py's communicator over this library: programs that are written for mpi4py run on a team."""

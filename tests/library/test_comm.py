@@ -1,0 +1,91 @@
+"""``pennympi.Comm``: mpi4py's methods, by the team and by MPI, with the same results and errors."""
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+import pennympi
+from pennympi.mpi import comm as module
+
+N = 1000  # elements of a part
+
+
+@pytest.fixture(scope="module")
+def comm():
+    """A communicator of its own context."""
+    made = pennympi.Comm(MPI.COMM_WORLD).Dup()
+    yield made
+    made.Free()
+
+
+def values(comm, n, rank=None):
+    """What a rank sends."""
+    return np.random.default_rng(comm.rank if rank is None else rank).integers(0, 1000, n).astype("float64")
+
+
+def of_all(comm, n):
+    """What all ranks send."""
+    return np.stack([values(comm, n, rank) for rank in range(comm.size)])
+
+
+@pytest.mark.mpi
+def test_collectives_by_the_team(comm, monkeypatch):
+    """Each beside NumPy, out of place and in place, with MPI's places of the result, whatever the size."""
+    monkeypatch.setattr(module, "from_bytes", lambda name: 0)
+    n, me, size = N, comm.rank, comm.size
+    x, sums = values(comm, n * size), of_all(comm, n * size).sum(0)
+    out, own, root = np.empty(n * size), np.empty(n), size - 1
+    comm.Allreduce([x, MPI.DOUBLE], out)
+    assert (out == sums).all()
+    comm.Allreduce(None, y := x.copy())
+    assert (y == sums).all()
+    comm.Reduce(x, out if me == root else None, root=root)
+    assert me != root or (out == sums).all()
+    comm.Reduce_scatter_block(x, own)
+    assert (own == sums[me * n : (me + 1) * n]).all()
+    comm.Reduce_scatter_block(MPI.IN_PLACE, y := x.copy())
+    assert (y[:n] == sums[me * n : (me + 1) * n]).all()
+    comm.Reduce_scatter(x, own, [n] * size)
+    assert (own == sums[me * n : (me + 1) * n]).all()
+    comm.Allgather(x[:n], out)
+    assert (out.reshape(size, n) == of_all(comm, n * size)[:, :n]).all()
+    comm.Allgatherv(x[:n], [out, ([n] * size, [n * (size - 1 - k) for k in range(size)])])
+    assert (out.reshape(size, n)[::-1] == of_all(comm, n * size)[:, :n]).all()
+    comm.Alltoall(x, out)
+    assert (out.reshape(size, n) == of_all(comm, n * size)[:, me * n : (me + 1) * n]).all()
+    parts = [n] * size, [n * k for k in range(size)]
+    comm.Alltoallv([x, parts], [y, parts, MPI.DOUBLE])
+    assert (y == out).all()
+    comm.Bcast([x, n * size, MPI.DOUBLE], root=root)
+    assert (x == of_all(comm, n * size)[root]).all()
+    assert comm.team.n_pes == size
+
+
+@pytest.mark.mpi
+def test_what_goes_by_mpi(comm):
+    """Small messages, ops and types that the team does not have, and arguments that MPI refuses."""
+    small = np.ones(module.FROM_BYTES["Allreduce"] // 16)
+    comm.Allreduce(MPI.IN_PLACE, small)
+    assert (small == comm.size).all()
+    bits = np.full(N, 1 << comm.rank, "int32")
+    comm.Allreduce(MPI.IN_PLACE, bits, op=MPI.BOR)
+    assert (bits == (1 << comm.size) - 1).all()
+    long = np.ones(N, np.longdouble)
+    comm.Allreduce(MPI.IN_PLACE, long)
+    assert (long == comm.size).all()
+    with pytest.raises((MPI.Exception, ValueError)):
+        comm.Allreduce(np.ones(N), np.ones(N + 1))
+    with pytest.raises(TypeError):
+        comm.Allreduce(np.ones(N))
+
+
+@pytest.mark.mpi
+def test_what_is_made_of_it(comm):
+    """Dup, Split and Create give a Comm, which has a team of its own; a rank outside gets COMM_NULL."""
+    half = comm.Split(comm.rank % 2, comm.rank)
+    assert type(half) is type(comm.Dup()) is pennympi.Comm
+    half.Allreduce(MPI.IN_PLACE, x := np.ones(1 << 16))
+    assert (x == half.size).all() and half.team.n_pes == half.size
+    half.Free()
+    first = comm.Create(comm.group.Incl([0]))
+    assert (first == MPI.COMM_NULL) == (comm.rank != 0)

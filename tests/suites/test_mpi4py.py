@@ -1,0 +1,59 @@
+"""mpi4py's own tests of its release on the package index, with ``pennympi.Comm`` in place of its communicators."""
+
+import subprocess
+import sys
+import tarfile
+
+import pytest
+from launch import PROGRAMS, launch
+
+VERSION = "4.1.2"
+MOVED = ("test_cco_buf", "test_cco_vec")  # all of whose messages go by the team
+OTHERS = (
+    "test_cco_nb_buf",
+    "test_cco_nb_vec",
+    "test_cco_pr_buf",
+    "test_cco_pr_vec",
+    "test_p2p_buf",
+    "test_comm",
+    "test_request",
+)
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    """The tests of the source distribution, which are not copied into this tree."""
+    to = tmp_path_factory.mktemp("mpi4py")
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--no-build-isolation",
+        "--no-binary",
+        "mpi4py",
+    ]
+    got = subprocess.run([*pip, "--dest", str(to), f"mpi4py=={VERSION}"], capture_output=True, text=True, timeout=120)
+    if got.returncode:
+        pytest.skip(f"the package index does not give mpi4py {VERSION}: {got.stderr[-200:]}")
+    with tarfile.open(to / f"mpi4py-{VERSION}.tar.gz") as archive:
+        archive.extractall(to, filter="data")
+    return to / f"mpi4py-{VERSION}" / "test"
+
+
+def ran(folder, which, n_pes, modules, from_bytes):
+    """(tests, failures, skipped) on rank 0."""
+    env = {"PENNYMPI_COMM_FROM_BYTES": from_bytes, "PENNYMPI_TIMEOUT_S": "60"}
+    end = launch(n_pes, str(PROGRAMS / "mpi4py_suite.py"), str(folder), which, *modules, limit_s=300, env=env)
+    lines = [line.split() for line in end.output.splitlines() if line.startswith("RAN ")]
+    assert end.rc == 0 and lines, end.output
+    return tuple(map(int, lines[-1][1:]))
+
+
+@pytest.mark.parametrize("n_pes", [1, 2, 3, 5])
+@pytest.mark.parametrize(("modules", "from_bytes"), [(MOVED, "0"), (OTHERS, "auto")], ids=["team", "as chosen"])
+def test_mpi4pys_tests(folder, n_pes, modules, from_bytes):
+    """As many tests run as with mpi4py alone, and none fails."""
+    assert ran(folder, "comm", n_pes, modules, from_bytes) == ran(folder, "plain", n_pes, modules, "auto")
