@@ -6,8 +6,11 @@ all ranks decide alike.  Arrays on GPUs always go by the team, or through memory
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable
 from functools import cache, wraps
+from importlib.util import find_spec
+from mmap import mmap
 from typing import Any
 
 import numpy as np
@@ -24,9 +27,13 @@ from .staged import REFUSED, WRITTEN, refused, staged
 NEVER = 1 << 62
 # Sizes from which a team was faster at two ranks of one node with MPICH 5.0.  Ranks can't know an Alltoallv's size alike.
 FROM_BYTES = {
-    "Bcast": 1 << 16, "Allreduce": 1 << 15, "Reduce": 1 << 14, "Allgather": 1 << 16, "Alltoall": 1 << 20,
+    "Bcast": 1 << 16, "Allreduce": 1 << 15, "Reduce": 1 << 14, "Allgather": 1 << 19, "Alltoall": 1 << 20,
     "Reduce_scatter_block": 1 << 19, "Allgatherv": 1 << 19, "Reduce_scatter": 1 << 21, "Alltoallv": NEVER,
 }  # fmt: skip
+
+
+_SIZED = {np.ndarray, memoryview, MPI.buffer}  # of the host, with nbytes
+_HOST = _SIZED | {bytearray, bytes, array, mmap}
 
 
 @cache
@@ -101,19 +108,22 @@ def _comm(comm: MPI.Comm) -> Any:
     return comm if comm == MPI.COMM_NULL else Comm(comm)
 
 
-def _is_small(buffer: Any, least: int) -> bool:
-    """Whether the message in a buffer of the host is certainly smaller."""
+def _is_small(buffer: Any, least: int, n_parts: int) -> bool:
+    """Whether a message is certainly of the host and smaller: the common case, in as few steps as possible."""
     if type(buffer) in (list, tuple) and buffer:
+        if len(buffer) == 3 and type(buffer[1]) is int and type(buffer[2]) is MPI.Datatype:
+            return type(buffer[0]) in _HOST and buffer[1] * buffer[2].size * n_parts < least
         buffer = buffer[0]
-    return type(buffer) is np.ndarray and buffer.nbytes < least
+    return type(buffer) in _SIZED and buffer.nbytes < least
 
 
 def _blocking(name: str) -> Callable[..., Any]:
     plain, place, otherwise = getattr(MPI.Intracomm, name), WRITTEN[name][0], staged(name)
+    has_parts = name in ("Allgather", "Alltoall")
 
     @wraps(plain)
     def method(self: Comm, *args: Any, **named: Any) -> Any:
-        if len(args) > place and _is_small(args[place], from_bytes(name)):
+        if len(args) > place and _is_small(args[place], from_bytes(name), self.size if has_parts else 1):
             return plain(self, *args, **named)
         call = self._prepared(name, args, named)
         if call is None:
@@ -142,10 +152,12 @@ def _on_gpu(name: str, plain_name: str, run: Callable[[Team, Call], Any]) -> Cal
 
 for _name in PREPARE:
     setattr(Comm, _name, _blocking(_name))
-    setattr(Comm, f"I{_name.lower()}", _on_gpu(_name, f"I{_name.lower()}", begin))
-    setattr(Comm, f"{_name}_init", _on_gpu(_name, f"{_name}_init", Persistent))
-for _name in WRITTEN.keys() - PREPARE.keys():
-    setattr(Comm, _name, staged(_name))
-for _name in REFUSED:
-    if hasattr(MPI.Intracomm, _name):  # which depends on mpi4py's version
-        setattr(Comm, _name, refused(_name))
+if find_spec("cupy"):  # else no array lies on a GPU
+    for _name in PREPARE:
+        setattr(Comm, f"I{_name.lower()}", _on_gpu(_name, f"I{_name.lower()}", begin))
+        setattr(Comm, f"{_name}_init", _on_gpu(_name, f"{_name}_init", Persistent))
+    for _name in WRITTEN.keys() - PREPARE.keys():
+        setattr(Comm, _name, staged(_name))
+    for _name in REFUSED:
+        if hasattr(MPI.Intracomm, _name):  # which depends on mpi4py's version
+            setattr(Comm, _name, refused(_name))
