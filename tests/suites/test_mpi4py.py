@@ -9,15 +9,14 @@ from launch import PROGRAMS, launch
 
 VERSION = "4.1.2"
 MOVED = ("test_cco_buf", "test_cco_vec")  # all of whose messages go by the team
-OTHERS = (
-    "test_cco_nb_buf",
-    "test_cco_nb_vec",
-    "test_cco_pr_buf",
-    "test_cco_pr_vec",
-    "test_p2p_buf",
-    "test_comm",
-    "test_request",
-)
+OTHERS = tuple(
+    f"test_{name}"
+    for name in (
+        "cco_nb_buf", "cco_nb_vec", "cco_ngh_buf", "cco_ngh_obj", "cco_obj", "cco_pr_buf", "cco_pr_vec", "cco_pr_ngh_buf",
+        "cco_buf_inter", "cco_vec_inter", "cco_obj_inter", "p2p_buf", "p2p_buf_matched", "p2p_buf_part", "p2p_obj",
+        "p2p_obj_matched", "comm", "request",
+    )
+)  # fmt: skip
 
 
 @pytest.fixture(scope="session")
