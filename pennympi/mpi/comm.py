@@ -19,7 +19,7 @@ from mpi4py import MPI
 from ..settings import setting
 from ..start import init
 from ..team import Team
-from .message import NotOurs, buffer_of, current_stream, on_device
+from .message import NotOurs, any_on_device, current_stream
 from .prepared import PREPARE, Call
 from .requests import Persistent, begin
 from .staged import REFUSED, WRITTEN, refused, staged
@@ -138,13 +138,11 @@ def _blocking(name: str) -> Callable[..., Any]:
 
 def _on_gpu(name: str, plain_name: str, run: Callable[[Team, Call], Any]) -> Callable[..., Any]:
     """A non-blocking or persistent collective: the team's for arrays on GPUs, else MPI's."""
-    plain, otherwise = getattr(MPI.Intracomm, plain_name), refused(plain_name)
+    otherwise = refused(plain_name)
 
-    @wraps(plain)
+    @wraps(otherwise)
     def method(self: Comm, *args: Any, **named: Any) -> Any:
-        if not any(map(on_device, map(buffer_of, (*args, *named.values())))):
-            return plain(self, *args, **named)
-        call = self._prepared(name, args, named)
+        call = self._prepared(name, args, named) if any_on_device(args, named) else None
         return otherwise(self, *args, **named) if call is None else run(self.team, call)
 
     return method

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
 from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
 from mpi4py import MPI
 
+from ..arrays.dlpack import CUDA, CUDA_MANAGED
 from ..arrays.dtypes import DType, dtype_of
 from ..errors import Unsupported
 
-_DLPACK_CUDA = (2, 13)  # kDLCUDA, kDLCUDAManaged
 _DEVICE = (2, 3)  # cudaMemoryTypeDevice, cudaMemoryTypeManaged
 
 
@@ -59,13 +61,18 @@ def on_device(buffer: Any) -> bool:
         return False
     if not hasattr(buffer, "__cuda_array_interface__"):
         device = getattr(buffer, "__dlpack_device__", None)
-        if device is None or device()[0] not in _DLPACK_CUDA:
+        if device is None or device()[0] not in (CUDA, CUDA_MANAGED):
             return False
     try:
         import cupy
     except ImportError:
         return False
     return cupy.cuda.runtime.pointerGetAttributes(MPI.buffer.frombuffer(buffer).address).type in _DEVICE
+
+
+def any_on_device(args: Iterable[Any], named: Mapping[str, Any]) -> bool:
+    """Whether the buffer in an argument of a method lies on a GPU."""
+    return any(map(on_device, map(buffer_of, (*args, *named.values()))))
 
 
 def current_stream() -> Any:
@@ -103,7 +110,7 @@ def parts_of(spec: Any, n_parts: int, writable: bool = False) -> Parts:
     whole = _message(spec[0], None, spec[2] if len(spec) == 3 else None, 1, writable)
     try:
         counts = [index(one) for one in counts]
-        starts = [sum(counts[:k]) for k in range(n_parts)] if starts is None else [index(one) for one in starts]
+        starts = [0, *accumulate(counts[:-1])] if starts is None else [index(one) for one in starts]
     except TypeError:
         raise NotOurs from None
     if not n_parts == len(counts) == len(starts):

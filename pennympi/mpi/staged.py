@@ -13,7 +13,7 @@ from typing import Any
 from mpi4py import MPI
 
 from ..errors import Unsupported
-from .message import buffer_of, on_device
+from .message import any_on_device, buffer_of, on_device
 
 _OUT = (1, "recvbuf")
 _SENT = (99, "")
@@ -38,7 +38,7 @@ def staged(name: str) -> Callable[..., Any]:
 
     @wraps(plain)
     def method(self: MPI.Intracomm, *args: Any, **named: Any) -> Any:
-        if not any(map(on_device, map(buffer_of, (*args, *named.values())))):
+        if not any_on_device(args, named):
             return plain(self, *args, **named)
         copies = [_copied(arg, name) for arg in args]
         by_name = {key: _copied(arg, name) for key, arg in named.items()}
@@ -57,7 +57,7 @@ def refused(name: str) -> Callable[..., Any]:
 
     @wraps(plain)
     def method(self: MPI.Intracomm, *args: Any, **named: Any) -> Any:
-        if any(map(on_device, map(buffer_of, (*args, *named.values())))):
+        if any_on_device(args, named):
             raise Unsupported(f"{name} of an array on a GPU: call the blocking method, or give an array of the host")
         return plain(self, *args, **named)
 
