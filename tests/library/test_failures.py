@@ -84,6 +84,7 @@ WELL = {
 @pytest.fixture(scope="module", autouse=True)
 def compiled():
     """Compiles what the jobs need, for which their deadlines are too short on busy cores, and never finalizes."""
+    assert run_program(2, "mismatched", "nothing", timeout_s=100).rc == 0
     return run_program(4, "small", "forgetful", timeout_s=100, limit_s=120)
 
 

@@ -1,4 +1,7 @@
-"""``mismatched.py <what differs>``: all PEs make a call, and the last PE another.  Prints "done" where no PE noticed."""
+"""``mismatched.py <what differs>``: all PEs make a call, and the last PE another.  Prints "done" where no PE noticed.
+
+``mismatched.py nothing``: all PEs make each of these calls alike, which compiles what the others need.
+"""
 
 import os
 import sys
@@ -42,12 +45,16 @@ def calls(team, odd, x, out):
 
 
 with pennympi.init() as team:
-    x, out = np.ones(240, np.float32), np.ones(240, np.float32)
-    call = calls(team, team.me == team.n_pes - 1, x, out)[sys.argv[1]]
-    for algorithm in ("ring", "one_shot"):  # nothing is compiled or set up later
-        team.allreduce(x, algorithm=algorithm)
-    team.reduce_scatter(x, out[: 240 // team.n_pes], algorithm="ring")
-    team.all_gatherv(x[:2], out, [2] * team.n_pes)
-    os.write(1, f"fault {time.time()}\n".encode())
-    call()
+    x, out, what = np.ones(240, np.float32), np.ones(240, np.float32), sys.argv[1]
+    if what == "nothing":
+        for call in calls(team, False, x, out).values():
+            call()
+        team.reduce(x, algorithm="direct")
+    else:
+        for algorithm in ("ring", "one_shot"):  # nothing is set up later
+            team.allreduce(x, algorithm=algorithm)
+        team.reduce_scatter(x, out[: 240 // team.n_pes], algorithm="ring")
+        team.all_gatherv(x[:2], out, [2] * team.n_pes)
+        os.write(1, f"fault {time.time()}\n".encode())
+        calls(team, team.me == team.n_pes - 1, x, out)[what]()
 print("done")
