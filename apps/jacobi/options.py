@@ -4,15 +4,14 @@ import argparse
 import os
 from collections.abc import Iterable
 from dataclasses import asdict, fields
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pennympi
 
-from ..program import figure
 from ..program.arguments import Parser, at_least, fail, not_negative
 from ..program.outcome import STATUSES, Outcome
-from ..program.whole_files import why_unwritable
 from . import storage, variants, verify
 from .problem import BOUNDARIES, Problem
 
@@ -121,12 +120,12 @@ def _first_error(options: argparse.Namespace, problem: Problem, outcome: Outcome
     if outcome.iterations >= problem.niter:
         done = f"{options.restart} has {outcome.iterations} iterations already"
         return f"{done}: give a larger --niter than {problem.niter}"
-    if options.plot and figure.missing():
-        return figure.missing()
+    if options.plot and not find_spec("matplotlib"):
+        return "matplotlib is not installed: pip install matplotlib, or leave --plot out"
     named = [(name, getattr(options, name)) for name in WRITTEN if getattr(options, name)]
     if len({os.path.realpath(path) for _, path in named}) < len(named):
         return "--checkpoint, --output and --plot are different files: take another name for one of them"
     for name, path in named:
-        if reason := why_unwritable(path):
+        if reason := storage.why_unwritable(path):
             return f"--{name} {path} cannot be written: {reason}"
     return variants.too_large(problem)

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from ..program.figure import save_figure
 from .problem import Problem
 from .solver import Solver
 
@@ -21,13 +20,11 @@ def sampled(solver: Solver) -> np.ndarray:
 
 
 def draw(path: Path, problem: Problem, rows: np.ndarray, history: list[tuple[int, float]], title: str) -> None:
-    """Write the PNG completely, or not at all.  rows: what ``sampled`` returned"""
-    import matplotlib
+    """Write the PNG.  rows: what ``sampled`` returned"""
+    from matplotlib.figure import Figure
 
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    figure, (left, right) = pyplot.subplots(1, 2, figsize=(11, 4.6), layout="constrained")
+    figure = Figure(figsize=(11, 4.6), layout="constrained")
+    left, right = figure.subplots(1, 2)
     nx, ny = problem.nx, problem.ny
     shape: Any = "equal" if 0.5 <= nx / ny <= 2 else "auto"
     extent = (0, nx - 1, ny - 1, 0)
@@ -46,4 +43,4 @@ def draw(path: Path, problem: Problem, rows: np.ndarray, history: list[tuple[int
         right.margins(y=0.12)  # for the words
     right.set(title="norm of the change of a sweep", xlabel="sweeps")
     right.grid(True, alpha=0.3)
-    save_figure(figure, path)
+    figure.savefig(path, format="png", dpi=110)

@@ -13,8 +13,7 @@ from mpi4py import MPI
 from pennympi.kernels.in_kernel import WORDS, GridBarrier, SumWords, grid_barrier_words
 from pennympi.kernels.sweep.norm import COPIES, norm_of
 
-from ..program.device import Readback, address, array_module, multiprocessors
-from ..program.nvtx import named_range
+from ..program.device import Readback, address, array_module, multiprocessors, named_range
 from ..program.outcome import Outcome
 from . import loop_kernels as at
 from .fields import Fields

@@ -5,17 +5,18 @@ iterations, and the history of norms as JSON [[iteration, norm], ...].
 """
 
 import json
+import re
 from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
 from ..program.outcome import Outcome
-from ..program.whole_files import WRITE_ERRORS, in_words
 from .problem import Problem
 from .solver import Solver
 
 FORMAT = "pennympi jacobi 5"  # files of earlier ones can't be read
-READ_ERRORS = (OSError, RuntimeError, KeyError, TypeError, ValueError)  # of h5py, too
+WRITE_ERRORS = (OSError, RuntimeError)  # h5py raises RuntimeError if it meets a full disk when it closes a file
+READ_ERRORS = (*WRITE_ERRORS, KeyError, TypeError, ValueError)
 
 
 def save(solver: Solver, outcome: Outcome, path: Path) -> str:
@@ -68,3 +69,22 @@ def resume(solver: Solver, path: Path) -> None:
     grid.load(path, field=field)
     grid.plan_exchange(field)()
     solver.fields.settle()
+
+
+def why_unwritable(path: Path) -> str:
+    """Why a file cannot be written there, or "".  It tries, because permissions alone do not decide it."""
+    try:
+        if path.exists() and not path.is_file():
+            return "it is a folder" if path.is_dir() else "it is not a regular file, and would be replaced by one"
+        part = path.with_name(f".{path.name}.part")
+        part.touch()
+        part.unlink()
+    except OSError as error:
+        return in_words(error)
+    return ""
+
+
+def in_words(error: Exception) -> str:
+    """An error as part of one line.  HDF5's messages are long; the reason that the system gave is taken from them."""
+    reason = re.search("error message = '([^']+)'", str(error))
+    return " ".join((reason[1] if reason else getattr(error, "strerror", None) or str(error)).split()).lower()

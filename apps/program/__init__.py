@@ -1,1 +1,1 @@
-"""What the programs of all applications need: options, exit statuses, whole files, device arrays, NCCL."""
+"""What the programs of all applications need: options, exit statuses, device arrays, NCCL."""

@@ -84,10 +84,12 @@ def test_outcome():
 def test_picture(tmp_path, monkeypatch):
     """It draws the line of --tol only where the norms reach it, and counts sweeps from 1."""
     pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
     from apps.jacobi import plot
 
-    figures, save_figure = [], plot.save_figure
-    monkeypatch.setattr(plot, "save_figure", lambda *drawn: (figures.append(drawn[0]), save_figure(*drawn)))
+    figures, savefig = [], Figure.savefig
+    monkeypatch.setattr(Figure, "savefig", lambda *args, **kind: (figures.append(args[0]), savefig(*args, **kind)))
     for nx, ny, tol in ((9, 7, 1e-9), (1500, 5, 1e-3)):
         rows, history = np.zeros((ny - 2, nx), "float32"), [(0, 1.0), (9, 1e-4), (10, 0.0)]
         plot.draw(tmp_path / "field.png", Problem(nx, ny, tol=tol), rows, history, "zeros")
