@@ -4,8 +4,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
-from numba import cuda
-
+from pennympi.cuda.gpu import cuda
 from pennympi.kernels.block import block, read_epoch
 
 from .on_chip import HEIGHT, PACKET_BYTES, TABLE_BYTES, Shape

@@ -3,8 +3,7 @@
 from functools import cache
 from typing import Any
 
-from numba import cuda
-
+from pennympi.cuda.gpu import cuda
 from pennympi.kernels.block import block, load, product, real, store, sync
 from pennympi.kernels.in_kernel import (
     WORDS_BYTES,

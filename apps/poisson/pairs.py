@@ -10,10 +10,8 @@ from functools import cache
 from typing import NamedTuple
 
 from llvmlite import ir
-from numba import cuda
-from numba.cuda import types
-from numba.cuda.extending import intrinsic
 
+from pennympi.cuda.gpu import cuda, intrinsic, types
 from pennympi.kernels.block import block, blocks, load, product, real, store
 from pennympi.kernels.in_kernel import Bins, add_to_bins, add_to_words, no_bins, read_sum
 

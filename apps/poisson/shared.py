@@ -4,8 +4,8 @@ from functools import cache
 from typing import Any
 
 from llvmlite import ir
-from numba.cuda import types
-from numba.cuda.extending import intrinsic
+
+from pennympi.cuda.gpu import intrinsic, types
 
 SHARED, ALIGNED = 3, 16  # LLVM's address space; bytes
 _KINDS = {"float64": (types.float64, ir.DoubleType()), "float32": (types.float32, ir.FloatType())}

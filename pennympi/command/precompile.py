@@ -52,7 +52,8 @@ def run(args: argparse.Namespace) -> int:
 def _compile_too(arch: tuple[int, int], beyond: bool) -> None:
     """Let the host backend compile each kernel for a GPU, too.  Raises ImportError."""
     from ..cuda import sweep as gpu_sweep
-    from ..cuda.compile import Target, cubin, without_device
+    from ..cuda.compile import Target, cubin
+    from ..cuda.gpu import without_device
     from ..grid.sweep import passes
     from ..grid.sweep.problem import NAME
     from ..host.compiler import Compiler

@@ -1,8 +1,7 @@
 """Adding up what all PEs have put into this PE's slots, in registers, on a GPU."""
 
-from numba import cuda
-
 from ..compile import context as ctx_words
+from .gpu import cuda
 from .intrinsics import load_1, load_word, store_1
 from .stubs import ALIGNED, ITEM_BYTES, add, begin, end, end_plus, plus_pair
 from .words import load_pair, store_pair

@@ -1,19 +1,11 @@
 """From a kernel to a cubin, cached on disk."""
 
 import re
-import threading
 import zlib
 from collections.abc import Callable, Mapping
-from functools import lru_cache, partial
-from types import FunctionType, SimpleNamespace
+from functools import lru_cache
+from types import FunctionType
 from typing import Any, NamedTuple
-from unittest import mock
-
-import numba
-import numba_cuda
-from numba import cuda
-from numba.cuda import dispatcher  # private, and only used here, as nvvm
-from numba.cuda.cudadrv import nvvm
 
 from ..compile import context as ctx_words
 from ..compile.bind import bind, call_source, helpers, is_tagged, kernel_hash, names_reached, parameters
@@ -23,18 +15,16 @@ from ..kernels.algorithm import MAX_THREADS
 from . import combine, lines, multicast, numbers, packets, pointers, primitives, remote, waits
 from .elements import accessors
 from .elements import implementations as element_implementations
+from .gpu import BOUNDS, VERSIONS, device_function, ptx, types
 from .intrinsics import after_previous_kernel
 from .register_steps import register_steps, together
 
-BOUNDS = LaunchBounds(MAX_THREADS)
 HALVED = LaunchBounds(MAX_THREADS, 2)  # 64 registers a thread
 MOST_REGISTERS = 80  # of a thread: a block of 512 leaves three eighths of its multiprocessor free
 OVERLAP_CC = (9, 0)  # from this compute capability on a kernel may be launched before the one in front of it has ended
 MOST_KEPT, OWN = 4096, "pennympi."  # device functions of a process, and where they come from
 Items = tuple[tuple[str, Any], ...]
-device_function = partial(cuda.jit, device=True, forceinline=True)
-_fusing = threading.RLock()  # Numba's compiler is one for all threads
-_LETTERS = {"i": numba.int64, "f": numba.float64}
+_LETTERS = {"i": types.int64, "f": types.float64}
 # Where the implementations of the primitives are: of all kernels, of kernels whose PEs are reached by pointers and of the
 # others, and of those that also reduce.
 _EVERYWHERE = {
@@ -136,29 +126,8 @@ def entry(kernel: Callable[..., Any], name: str, options: KernelOptions, target:
     # By exec, since only the list of parameters differs from kernel to kernel.
     exec(f"def {function_name}({', '.join(open_names)}):\n    {begin}body_({arguments})\n", scope)
     letters = "i" + options.kinds_of(kernel)
-    types = [_LETTERS[letter] for n, letter in zip(names, letters, strict=True) if n not in constants]
-    return scope[function_name], numba.void(*types)
-
-
-def without_device(cc: tuple[int, int]) -> Any:
-    """A context in which Numba, which asks the device for its compute capability, gets ``cc`` and needs no device."""
-    return mock.patch.object(dispatcher, "get_current_device", lambda: SimpleNamespace(compute_capability=cc))
-
-
-def _least(bounds: LaunchBounds) -> int | LaunchBounds:
-    """The bounds as Numba takes them."""
-    return bounds if bounds.min_blocks else bounds.max_threads
-
-
-def ptx(
-    function: FunctionType, signature: Any, cc: tuple[int, int], bounds: LaunchBounds = BOUNDS, fused: bool = True
-) -> str:
-    """The kernel as PTX.  Needs no GPU.  fused: see ``KernelOptions``"""
-    make = partial(cuda.compile, device=False, cc=cc, output="ptx", abi="numba", launch_bounds=_least(bounds))
-    if fused:
-        return make(function, signature)[0]
-    with _fusing, mock.patch.object(nvvm, "compile_ir", partial(nvvm.compile_ir, fma=False)):  # Numba has no option
-        return make(function, signature)[0]
+    kinds = [_LETTERS[letter] for n, letter in zip(names, letters, strict=True) if n not in constants]
+    return scope[function_name], types.void(*kinds)
 
 
 def _assembled(code: str, cc: tuple[int, int], *others: bytes) -> bytes:
@@ -188,7 +157,7 @@ def cubin(kernel: Callable[..., Any], name: str, options: KernelOptions, target:
         return code
 
     label = _label(kernel, options, target)
-    versions = [numba.__version__, numba_cuda.__version__, *([remote.nvshmem_version()] if target.beyond else [])]
+    versions = [*VERSIONS, *([remote.nvshmem_version()] if target.beyond else [])]
     return made_once(label, (*versions, label, name, kernel_hash(kernel)), make)
 
 

@@ -1,11 +1,9 @@
 """Kernels of one thread inside a loop that the GPU runs by itself."""
 
 from llvmlite import ir
-from numba import cuda
-from numba.cuda import cgutils, types
-from numba.cuda.extending import intrinsic
 
 from ..kernels.block import Words
+from .gpu import cgutils, cuda, intrinsic, types
 from .intrinsics import load_volatile
 from .waits import GAVE_UP
 

@@ -4,14 +4,11 @@ from functools import cache
 from types import FunctionType
 from typing import Any
 
-from numba import cuda
-from numba.cuda import types
-from numba.cuda.extending import intrinsic
-
 from ..arrays.dtypes import DType
 from ..compile import accessors as shared
 from ..compile import context as ctx_words
 from ..compile.arithmetic import STEPS, Step, step_bytes
+from .gpu import cuda, intrinsic, types
 from .intrinsics import GLOBAL, load_word
 from .stubs import ALIGNED, DST_BYTES, PART_BYTES, SRC_BYTES, WIDTH, elements, shifted, single, wide
 from .words import Vectors

@@ -6,8 +6,8 @@ but not carry across a flag.
 """
 
 from llvmlite import ir
-from numba.cuda import cgutils, types
-from numba.cuda.extending import intrinsic
+
+from .gpu import cgutils, intrinsic, types
 
 _I32, _I64, _VOID = ir.IntType(32), ir.IntType(64), ir.VoidType()
 GLOBAL = 1  # LLVM's address space of device memory

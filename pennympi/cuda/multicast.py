@@ -8,9 +8,6 @@ from functools import cache
 from typing import Any
 
 from llvmlite import ir
-from numba import cuda
-from numba.cuda import types
-from numba.cuda.extending import intrinsic
 
 from ..arrays.dtypes import DType
 from ..compile import arithmetic
@@ -18,6 +15,7 @@ from ..compile import context as ctx_words
 from ..compile.context import ROUNDS
 from ..kernels.algorithm import SWITCH_ADDS
 from ..kernels.block import EPOCH_BITS, POISON
+from .gpu import cuda, intrinsic, types
 from .intrinsics import assembly, load_acquire, load_word, reading, statement, store_release
 from .pointers import at
 from .stubs import ITEM_BYTES, add_by_switch

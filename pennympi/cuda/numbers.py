@@ -5,12 +5,10 @@ has come.  A counted word holds a sum in its lower COUNT_BIT bits and, above the
 """
 
 from llvmlite import ir
-from numba import cuda
-from numba.cuda import cgutils, types
-from numba.cuda.extending import intrinsic
 
 from ..kernels.block import POISON
 from ..kernels.in_kernel.exact import BAD_WORD, BIN_BITS, BINS, HALF, NAN, TOP_BIT, WORDS, WORDS_BYTES, in_units
+from .gpu import cgutils, cuda, intrinsic, types
 from .intrinsics import add_int64, assembly, float_of, load_word, reading, statement, store_word
 from .primitives import ALL, LANES, sums_of_warp
 from .waits import GAVE_UP, ME, SPINS, check_wait, give_up, poisoned, report_wait

@@ -6,11 +6,10 @@ sees the 120 bytes before it.  This is the LL128 protocol of NCCL, and like it
 needs NVLink (or one device).
 """
 
-from numba import cuda
-
 from ..compile.context import ROUNDS
 from ..kernels.block import POISON
 from ..kernels.packets import GROUP_DATA_BYTES, PACKET_DATA_BYTES
+from .gpu import cuda
 from .intrinsics import load_1, load_word, store_1, store_word
 from .pointers import at
 from .stubs import (

@@ -1,8 +1,7 @@
 """Implementations of the primitives that reach a peer by its pointer, over NVLink."""
 
-from numba import cuda
-
 from ..compile import context as ctx_words
+from .gpu import cuda
 from .intrinsics import load_word, store_release
 from .primitives import copy
 from .waits import GAVE_UP, poisoned

@@ -6,8 +6,8 @@ because a ``range`` with a step costs a 64-bit division.
 """
 
 import numpy as np
-from numba import cuda
 
+from .gpu import cuda
 from .intrinsics import (
     add_int64,
     claim,

@@ -4,10 +4,9 @@ from functools import cache
 from typing import Any
 
 from llvmlite import ir
-from numba.cuda import cgutils, types
-from numba.cuda.extending import intrinsic
 
 from ..arrays.dtypes import DType
+from .gpu import cgutils, intrinsic, types
 from .intrinsics import assembly
 from .words import PAIR, Vectors, split
 

@@ -7,12 +7,11 @@ code that kernels are linked with.
 import ctypes
 from functools import cache
 
-from numba import cuda, int32
-
 from ..compile import context as ctx_words
 from ..compile.cache import made_once
 from ..kernels.block import POISON
 from .combine import combine
+from .gpu import cuda, types
 from .intrinsics import fence_system, load_word, store_release
 from .packets import receive_packets as receive_packets_only
 from .pointers import goal
@@ -120,7 +119,7 @@ def put(ctx, dst, src, nbytes, pe):
 
 def gave_up(ctx):
     """Whether a wait of this PE has given up.  A barrier: all threads get one answer, as NVSHMEM's calls need it."""
-    return cuda.syncthreads_or(int32(load_word(ctx + GAVE_UP) != 0)) != 0
+    return cuda.syncthreads_or(types.int32(load_word(ctx + GAVE_UP) != 0)) != 0
 
 
 def stage_for_put(ctx, staging, src, nbytes, pe):

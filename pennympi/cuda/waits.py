@@ -1,9 +1,8 @@
 """The waits of a GPU's kernels: for a signal, until a deadline, or until the sender has given up."""
 
-from numba import cuda
-
 from ..compile import context as ctx_words
 from ..kernels.block import POISON
+from .gpu import cuda
 from .intrinsics import claim, fence_system, global_timer_ns, load_acquire, load_volatile, load_word, store_word
 from .primitives import WORD
 from .stubs import CALL, TAGGED

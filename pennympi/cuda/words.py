@@ -5,11 +5,10 @@ partials are the same, or two such pairs for the 16-bit floats.
 """
 
 from llvmlite import ir
-from numba.cuda import cgutils, types
-from numba.cuda.extending import intrinsic
 
 from ..arrays.dtypes import DType
 from ..compile import arithmetic
+from .gpu import cgutils, intrinsic, types
 from .intrinsics import GLOBAL, assembly
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)

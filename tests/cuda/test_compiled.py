@@ -15,6 +15,7 @@ from pennympi.compile.context import TAGGED
 from pennympi.compile.options import KernelOptions
 from pennympi.cuda import combine, stubs
 from pennympi.cuda import compile as backend
+from pennympi.cuda.gpu import without_device
 from pennympi.kernels.allreduce import TABLE
 from pennympi.kernels.block import lanes, load, store
 from pennympi.kernels.rma.on_stream import get_bytes, put_bytes
@@ -27,7 +28,7 @@ def ptx():
     def compiled(kernel, name, **options):
         return backend.ptx(*backend.entry(kernel, name, KernelOptions(**options), backend.Target(HOPPER)), HOPPER)
 
-    with backend.without_device(HOPPER):
+    with without_device(HOPPER):
         yield compiled
 
 

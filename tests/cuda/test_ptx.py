@@ -20,6 +20,7 @@ from pennympi.compile.bind import annotated_kinds
 from pennympi.compile.options import KernelOptions
 from pennympi.cuda import compile as backend
 from pennympi.cuda import condition
+from pennympi.cuda.gpu import without_device
 from pennympi.kernels.algorithm import SWITCH_ADDS, Topology
 from pennympi.kernels.allreduce import PLANNED
 from pennympi.kernels.allreduce import TABLE as ALGORITHMS
@@ -47,7 +48,7 @@ def ptx():
     def compiled(kernel, name, cc=HOPPER, beyond=False, **options):
         target = backend.Target(cc, beyond)
         function, signature = backend.entry(kernel, name, KernelOptions(**options), target)
-        with backend.without_device(cc):
+        with without_device(cc):
             code = backend.ptx(function, signature, cc, fused=options.get("fused", True))
         lines = [line.strip() for line in code.splitlines()]
         assert f".target sm_{cc[0]}{cc[1]}" in code
@@ -270,7 +271,7 @@ def test_a_loops_condition(ptx, cc):
     """The driver's function gets the handle, and both words are read anew."""
     target, options = backend.Target(cc), KernelOptions()
     ptx(condition.hold, "loop", cc)
-    with backend.without_device(cc):
+    with without_device(cc):
         code = backend.ptx(*backend.entry(condition.set_condition, "loop", options, target), cc)
     assert ".extern .func cudaGraphSetConditional" in code
     assert len(re.findall(r"\bcall\b", code)) == 1

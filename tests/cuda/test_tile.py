@@ -7,6 +7,7 @@ import pytest
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.compile.options import KernelOptions
 from pennympi.cuda import compile as backend
+from pennympi.cuda.gpu import without_device
 from pennympi.cuda.sweep.tile import resident, tiles_of
 from pennympi.grid.decomposition import Decomposition
 from pennympi.kernels.block import real
@@ -28,7 +29,7 @@ def test_tile(dtype, norms):
     assert len(made.tables(1 << 20, [0])) == 32 * made.blocks
     options = KernelOptions(elements=DTYPES[dtype], bounds=made.bounds, fused=False, shared_bytes=made.shared_bytes)
     function, signature = backend.entry(made.kernel, "sweep", options, backend.Target(HOPPER))
-    with backend.without_device(HOPPER):
+    with without_device(HOPPER):
         code = backend.ptx(function, signature, HOPPER, made.bounds, fused=False)
     assert not re.search(r"\bcall\b|\.local\b", code)
     assert "st.volatile.global.v4.u32" in code and "ld.volatile.global.v4.u32" in code

@@ -74,12 +74,13 @@ def test_the_kernel_on_a_gpu():
     from pennympi.arrays.dtypes import TABLE
     from pennympi.compile.options import KernelOptions
     from pennympi.cuda import compile as backend
+    from pennympi.cuda.gpu import without_device
 
     kernel = textbook.sweep_tiles
     function, signature = backend.entry(
         kernel, "sweep_tiles", KernelOptions(elements=TABLE["float32"]), backend.Target((9, 0))
     )
-    with backend.without_device((9, 0)):
+    with without_device((9, 0)):
         code = backend.ptx(function, signature, (9, 0))
     accesses = re.findall(r"(ld|st)\.global\.f32", code)
     assert accesses == ["ld"] * 14 + ["st"] * textbook.ROWS

@@ -14,7 +14,8 @@ from threads import Threads
 from pennympi.arrays.dtypes import TABLE
 from pennympi.compile.options import KernelOptions
 from pennympi.compile.pass_kernel import Storage
-from pennympi.cuda.compile import Target, _assembled, entry, ptx, without_device
+from pennympi.cuda.compile import Target, _assembled, entry
+from pennympi.cuda.gpu import ptx, without_device
 from pennympi.cuda.sweep.cube import pass_kernel
 from pennympi.kernels.sweep.formula import Stencil
 from pennympi.kernels.sweep.norm import LEVEL_BYTES, group_points

@@ -12,7 +12,8 @@ from test_host_pass import CASES, some_box, swept, whole
 
 from pennympi.arrays.dtypes import TABLE
 from pennympi.compile.options import KernelOptions
-from pennympi.cuda.compile import Target, _assembled, entry, ptx, without_device
+from pennympi.cuda.compile import Target, _assembled, entry
+from pennympi.cuda.gpu import ptx, without_device
 from pennympi.cuda.sweep import pass_kernel
 from pennympi.cuda.sweep.rows import kept_columns, origin_of
 from pennympi.cuda.sweep.warp import LANE_BYTES

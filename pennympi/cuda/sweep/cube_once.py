@@ -9,13 +9,12 @@ order of z, y, x, and so the two planes that a block shares with the next one in
 from collections.abc import Callable
 from typing import NamedTuple
 
-from numba import cuda
-
 from ...compile.options import LaunchBounds
 from ...compile.pass_kernel import PassKernel, Storage
 from ...kernels.block import Elements, Words, real
 from ...kernels.sweep.formula import Stencil, numbers_of
 from ...kernels.sweep.records import Box, Cut, SweepFields
+from ..gpu import cuda
 from .columns import each
 from .norm import add_squares_of_warp, squares_of_warp
 from .pieces import load_number_where, load_piece, store_numbers

@@ -3,10 +3,9 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-from numba import cuda
-
 from ...kernels.block import block
 from ...kernels.sweep.formula import Stencil
+from ..gpu import cuda
 from ..intrinsics import divide_32
 from .cube_once import sector_start
 from .shared import PIECE_BYTES, shared_start

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from numba import cuda
-
 from ...kernels.sweep.formula import Stencil
+from ..gpu import cuda
 from .columns import each
 from .cube_place import Sizes, Tile
 from .norm import warp_adder

@@ -12,13 +12,11 @@ from functools import cache
 from typing import Any
 
 from llvmlite import ir
-from numba import cuda
-from numba.cuda import types
-from numba.cuda.extending import intrinsic
 
 from ...kernels.block import bits, real
 from ...kernels.in_kernel.exact import BAD_WORD, LIMIT
 from ...kernels.sweep.norm import LOW_BITS, Squares, adder, at_scale, copy_of_words, cutter, no_squares, raised, top_bin
+from ..gpu import cuda, intrinsic, types
 from ..intrinsics import add_int64, assembly, float_of
 from .warp import ALL_LANES
 

@@ -1,10 +1,9 @@
 """Pieces of 16 bytes, at multiples of 16, in global and shared memory; a thread holds one as a tuple of numbers."""
 
 from llvmlite import ir
-from numba.cuda import types
-from numba.cuda.extending import intrinsic
 
 from ...kernels.block import load
+from ..gpu import intrinsic, types
 from ..intrinsics import GLOBAL, assembly, statement
 from .shared import load_number, loader, store_vector
 

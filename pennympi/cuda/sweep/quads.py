@@ -5,10 +5,8 @@ float32 takes one, a float64 two, side by side; two packets go by one access of 
 """
 
 from llvmlite import ir
-from numba.core import cgutils
-from numba.cuda import types
-from numba.cuda.extending import intrinsic
 
+from ..gpu import cgutils, intrinsic, types
 from ..intrinsics import GLOBAL, assembly
 from .shared import SHARED, loader, storer
 

@@ -1,9 +1,8 @@
 """Memory by addresses: 16 bytes at a time as tuples of numbers; and dynamic shared memory, also number by number."""
 
 from llvmlite import ir
-from numba.core import cgutils
-from numba.cuda import types
-from numba.cuda.extending import intrinsic
+
+from ..gpu import cgutils, intrinsic, types
 
 SHARED = 3  # LLVM's address space
 PIECE_BYTES = 16

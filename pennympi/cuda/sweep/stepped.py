@@ -4,11 +4,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from numba import cuda
-
 from ...kernels.block import real
 from ...kernels.sweep.formula import Stencil, applied
 from ...kernels.sweep.norm import half_sum
+from ..gpu import cuda
 from .columns import each
 from .shared import PIECE_BYTES
 from .warp import pick, swap

@@ -11,13 +11,12 @@ from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
-from numba import cuda
-
 from ...compile.options import LaunchBounds
 from ...kernels.block import Elements, Words, block, real
 from ...kernels.sweep.formula import Stencil, numbers_of
 from ...kernels.sweep.norm import LEVEL_BYTES
 from ...kernels.sweep.records import SweepFields
+from ..gpu import cuda
 from ..intrinsics import load_word, store_word
 from .block_squares import WARP_BYTES, leave, summing
 from .columns import each

@@ -10,10 +10,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from numba import cuda
-
 from ...kernels.block import real
 from ...kernels.sweep.formula import Stencil
+from ..gpu import cuda
 from ..intrinsics import load_word
 from ..stubs import missing_line
 from ..waits import SPINS

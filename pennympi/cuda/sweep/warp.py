@@ -5,11 +5,8 @@ multiple of LANE_BYTES.
 """
 
 from llvmlite import ir
-from numba import cuda
-from numba.core import cgutils
-from numba.cuda import types
-from numba.cuda.extending import intrinsic
 
+from ..gpu import cgutils, cuda, intrinsic, types
 from ..intrinsics import GLOBAL, assembly, statement
 from .shared import vector_type
 
