@@ -11,22 +11,22 @@ from collections.abc import Iterator
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-from pennympi.bench.result import Result, read
+from pennympi.bench.columns import comparison, tail
+from pennympi.bench.result import read
 from pennympi.units import size_text
 
 INFINIBAND, NET = Path("/sys/class/infiniband"), Path("/sys/class/net")
 WORD_BYTES = 4  # in which InfiniBand's counters count
 
 
-def counters() -> dict[str, tuple[int, int]]:
-    """{NIC: (bytes sent, bytes received)} of this host's NICs, since they were started."""
+def counters() -> dict[str, list[int]]:
+    """{NIC: [bytes sent, bytes received]} of this host's NICs, since they were started."""
     found = {}
     for port in sorted(INFINIBAND.glob("*/ports/*")):
-        sent, received = (_number(port / "counters" / f"port_{way}_data") for way in ("xmit", "rcv"))
-        found[f"{port.parts[-3]}:{port.name}"] = (WORD_BYTES * sent, WORD_BYTES * received)
-    for nic in sorted(NET.glob("*")):
-        if (nic / "device").exists():
-            found[nic.name] = (_number(nic / "statistics" / "tx_bytes"), _number(nic / "statistics" / "rx_bytes"))
+        files = [port / "counters" / f"port_{way}_data" for way in ("xmit", "rcv")]
+        found[f"{port.parts[-3]}:{port.name}"] = [WORD_BYTES * _number(path) for path in files]
+    for nic in sorted(path.parent for path in NET.glob("*/device")):
+        found[nic.name] = [_number(nic / "statistics" / f"{way}_bytes") for way in ("tx", "rx")]
     return found
 
 
@@ -35,11 +35,6 @@ def _number(path: Path) -> int:
         return int(path.read_text())
     except (OSError, ValueError):
         return 0
-
-
-def write_counters(out: Path, label: str) -> None:
-    """Write this host's counters to a file of ``out`` whose name has the host's name and the label."""
-    (out / f"nics.{label}.{platform.node()}.json").write_text(json.dumps(counters()))
 
 
 def loads(out: Path) -> Iterator[str]:
@@ -51,20 +46,6 @@ def loads(out: Path) -> Iterator[str]:
         moved = {nic: [now[nic][way] - then.get(nic, (0, 0))[way] for way in (0, 1)] for nic in now}
         used = [f"{nic} {size_text(a)} out, {size_text(b)} in" for nic, (a, b) in moved.items() if a + b > 1 << 20]
         yield f"{label.removeprefix('after-'):16} {host}: {'; '.join(used) or 'no NIC moved a MiB'}"
-
-
-def rows(result: Result) -> Iterator[str]:
-    """A line for each algorithm: whether it was right, and its times beside those of NCCL."""
-    sizes = sorted({row.size_bytes for row in result.rows})
-    collective = result.options["case"]
-    yield f"{'':36}{'':8}" + "".join(f"{size_text(size):>12}" for size in sizes)
-    for name in result.implementations():
-        series = result.series(name)
-        wrong = sum(row.wrong for row in result.rows if row.implementation == name)
-        times = "".join(f"{series[size].median_us:12.1f}" if size in series else f"{'':>12}" for size in sizes)
-        yield f"{collective + ' ' + name:36}{'WRONG' if wrong else 'right':8}{times}"
-    for name, why in result.refused.items():
-        yield f"{collective + ' ' + name:36}cannot run here: {why}"
 
 
 def table(out: Path) -> int:
@@ -84,7 +65,7 @@ def table(out: Path) -> int:
     for path in sorted(out.glob("bench-*.json")):
         result = read(path)
         failed += not result.rows or any(row.wrong for row in result.rows)
-        print(*rows(result), "", sep="\n")
+        print(result.options["case"], *comparison(result), *tail(result), "", sep="\n")
     print("SOLVER")
     for path in sorted(out.glob("solver-*.txt")):
         lines = [line for line in path.read_text(errors="replace").splitlines() if line.startswith(("PASS", "FAIL"))]
@@ -101,7 +82,7 @@ def table(out: Path) -> int:
 def main() -> int:
     match sys.argv[1:]:
         case ["nics", out, label]:
-            write_counters(Path(out), label)
+            (Path(out) / f"nics.{label}.{platform.node()}.json").write_text(json.dumps(counters()))
             return 0
         case ["table", out]:
             return min(1, table(Path(out)))

@@ -15,8 +15,11 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections import defaultdict
+from itertools import product
 from pathlib import Path
 
+import rows
 from launching import ROOT, python, run
 
 CASES = "allreduce,all_gather,reduce_scatter,broadcast,reduce,all_to_all,all_gatherv,exchange,put"
@@ -25,17 +28,18 @@ WITHOUT_PLANS = ("exchange", "put")
 
 
 def job(args, tree, case, words):
-    """{(case, bytes): us} of this library in one job.  Raises RuntimeError with what it printed."""
+    """{what: us} of this library in one job.  Raises RuntimeError with what it printed."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "result.json"
         place = "in" if case == "broadcast" else "out"
-        words = ["-m", "pennympi", "bench", case, "--sizes", args.sizes, "--place", place, *words, "--output", path]
-        status, text = run(python(args.launcher, args.ranks, *words), args.limit_s, root=tree)
+        line = ["-m", "pennympi", "bench", case, "--sizes", args.sizes, "--place", place, *words, "--output", path]
+        status, text = run(python(args.launcher, args.ranks, *line), args.limit_s, root=tree)
         if status != 0:
             raise RuntimeError(f"{case} in {tree}, status {status}: {text.strip()[-1500:]}")
         data = json.loads(path.read_text())
-    found = {f"{case}, {row['size_bytes']} B": row["median_us"] for row in data["rows"]}
-    return found | {f"{case}, host time": us for name, us in data["host_us"].items() if name == "pennympi"}
+    plan = ", plan" if "--plan" in words else ""
+    found = {f"{case}, {row['size_bytes']} B{plan}": row["median_us"] for row in data["rows"]}
+    return found | {f"{case}, host time{plan}": us for name, us in data["host_us"].items() if name == "pennympi"}
 
 
 def commit_of(tree):
@@ -44,23 +48,18 @@ def commit_of(tree):
     return answer.stdout.strip() or "unknown"
 
 
-def compare(args):
-    """All turns: {"commits", "rows": [{"what", "before_us", "after_us", "ratio"}]}."""
-    trees = {"before": args.tree.resolve(), "after": ROOT}
-    us = {}
-    for turn in range(args.turns):
-        for case in args.cases.split(","):
-            for words in ([], ["--plan"]) if case not in WITHOUT_PLANS and not args.words else (args.words.split(),):
-                for label in sorted(trees, reverse=turn % 2 == 0):
-                    for what, one in job(args, trees[label], case, words).items():
-                        row = us.setdefault(f"{what}{', plan' * ('--plan' in words)}", {"before": [], "after": []})
-                        row[label].append(one)
-        print(f"turn {turn + 1} of {args.turns}", file=sys.stderr, flush=True)
-    rows = []
-    for what, one in us.items():
-        before, after = (round(min(one[label]), 3) for label in ("before", "after"))
-        rows.append({"what": what, "before_us": before, "after_us": after, "ratio": round(after / before, 3)})
-    return {"commits": {label: commit_of(tree) for label, tree in trees.items()}, "rows": rows}
+def compare(args, trees):
+    """A row for each collective and size, after all turns: what, before_us, after_us, ratio."""
+    least = defaultdict(dict)
+    for turn, case in product(range(args.turns), args.cases.split(",")):
+        kinds = [args.words.split()] if args.words else [[]] if case in WITHOUT_PLANS else [[], ["--plan"]]
+        for words, label in product(kinds, sorted(trees, reverse=turn % 2 == 0)):
+            for what, us in job(args, trees[label], case, words).items():
+                least[what][label] = min(us, least[what].get(label, us))
+        print(f"turn {turn + 1} of {args.turns}, {case}", file=sys.stderr, flush=True)
+    for what, us in least.items():
+        ratio = round(us["after"] / us["before"], 3)
+        yield {"what": what, "before_us": round(us["before"], 3), "after_us": round(us["after"], 3), "ratio": ratio}
 
 
 def main():
@@ -73,15 +72,12 @@ def main():
     parser.add_argument("--turns", type=int, default=4, help="jobs of each checkout for each case (%(default)s)")
     parser.add_argument("--launcher", default="mpirun -np {n}", help="with {n} for the number of ranks (%(default)s)")
     parser.add_argument("--limit-s", type=float, default=150, help="of a job (%(default)g)")
-    parser.add_argument("--output", type=Path, metavar="JSON")
+    parser.add_argument("--output", default="cost.json", metavar="JSON", help="(%(default)s)")
     args = parser.parse_args()
-    result = compare(args)
-    for row in result["rows"]:
-        print(f"{row['what']:36} {row['before_us']:10.2f} us  {row['after_us']:10.2f} us  {row['ratio']:.3f}")
-    middle = statistics.median(row["ratio"] for row in result["rows"])
-    print(f"median of the ratios {middle:.3f}")
-    if args.output:
-        args.output.write_text(json.dumps(result, indent=1) + "\n")
+    trees = {"before": args.tree.resolve(), "after": ROOT}
+    found = list(compare(args, trees))
+    rows.write(args.output, {label: commit_of(tree) for label, tree in trees.items()}, found)
+    print(f"median of the ratios {statistics.median(row['ratio'] for row in found):.3f}")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ most CHECK iterations.  The bits of u are the same from every variant of a metho
 solves for the known solution.  CuPy's runs on one GPU; for DIR see nvidia.py.
 """
 
-import argparse
 import inspect
 import statistics
 import time
@@ -16,15 +15,14 @@ import zlib
 import numpy as np
 import nvidia
 import rows
-from mpi4py import MPI
 
-import pennympi
 from apps.poisson.manufactured import judge, right_side
 from apps.poisson.problem import Problem
 from apps.poisson.solver import TABLE, Solver, why_not
-from pennympi.command.bench import facts
+from pennympi.bench.setup import on_host
 
 CHECK, ROUNDS, TOL = 200, 10, 1e-8
+SIZES = (16, 24) if on_host() else (64, 128, 256)
 STOPS = 9  # of solves whose residual is computed anew, from as many iterations as TOL takes to twice as many
 
 
@@ -39,50 +37,47 @@ def solvers(team, n):
                 solver.free()
 
 
-def solved(solver, niter, tol=0.0):
-    """How a solve from u = 0 ends, and the slowest PE's seconds."""
+def begin(solver, niter, tol=0.0):
+    """Let the next run start from u = 0, and end after ``niter`` iterations or at a residual of ``tol``."""
     solver.problem.niter, solver.problem.tol = niter, tol
     solver.fields["u"][...] = 0
     solver.team.synchronize()
-    solver.team.comm.Barrier()
-    start_s = time.perf_counter()
-    outcome = solver.run()
-    return outcome, solver.team.comm.allreduce(time.perf_counter() - start_s, op=MPI.MAX)
 
 
 def measure(team, n):
     """A row for each variant and method, and for CuPy's solver.  Collective."""
-    found, bits = [], {}
+    bits = {}
     for solver, row in solvers(team, n):
         solver.set_f(right_side(solver.grid, solver.problem))
-        ended = [solved(solver, CHECK) for _ in range(ROUNDS + 1)][1:]  # in the first one kernels are loaded
-        us = [seconds / len(outcome.history) * 1e6 for outcome, seconds in ended]  # fewer, where r is 0
+        seconds, ended = rows.timed(team, solver.run, lambda solver=solver: begin(solver, CHECK), ROUNDS)
+        us = 1e6 * seconds / len(ended.history)  # fewer than CHECK, where r is 0
         whole = solver.grid.gather(solver.fields["u"])
         crc = zlib.crc32(whole) if team.me == 0 else 0
         if bits.setdefault(solver.problem.method, crc) != crc:
             raise SystemExit(f"the variants differ at {n}^3: {row['variant']}")
-        outcome, _ = solved(solver, 20 * n, TOL)
+        begin(solver, 20 * n, TOL)
+        ended = solver.run()
         passed, line = judge(solver)
         if not passed:
             raise SystemExit(f"{row}: {line}")
-        found.append(row | {"us": statistics.median(us), "iterations": len(outcome.history), "verified": line})
+        yield row | {"us": us, "iterations": len(ended.history), "verified": line}
     if team.me == 0 and team.backend == "cuda":
-        found.append({"variant": "CuPy, one GPU", "n": n, "us": cupys(n)})
+        yield {"variant": "CuPy, one GPU", "n": n, "us": cupys(n)}
     team.comm.Barrier()
-    return found
 
 
 def convergence(team, n):
     """A row for each variant and method: iterations, and the least residual computed anew, for an f of noise."""
-    found, noise = [], np.random.default_rng(7).standard_normal((n, n, n))
+    noise = np.random.default_rng(7).standard_normal((n, n, n))
     for solver, row in solvers(team, n):
         solver.set_f(noise[tuple(slice(i, i + own) for i, own in zip(solver.grid.first, solver.grid.own, strict=True))])
-        k, least = len(solved(solver, 20 * n, TOL)[0].history), np.inf
+        begin(solver, 20 * n, TOL)
+        k, least = len(solver.run().history), np.inf
         for stop in np.linspace(k, 2 * k, STOPS).astype(int).tolist():
-            solved(solver, stop)
+            begin(solver, stop)
+            solver.run()
             least = min(least, solver.residual())
-        found.append(row | {"f": "noise", "iterations": k, "least_residual": least})
-    return found
+        yield row | {"f": "noise", "iterations": k, "least_residual": least}
 
 
 def cupys(n):
@@ -110,21 +105,17 @@ def cupys(n):
     return statistics.median(us[1:])
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", required=True)
-    parser.add_argument("--nvidia", default="")
-    given, found = parser.parse_args(), []
-    with pennympi.init(MPI.COMM_WORLD) as team:
-        about, me = facts(team, []), team.me
-        sizes = (64, 128, 256) if team.backend == "cuda" else (16, 24)
-        for n in sizes:
-            found += measure(team, n)
-        found += convergence(team, sizes[0])
-    if me == 0:
-        found += nvidia.conjugate_gradients(given.nvidia, sizes) if given.nvidia else []
-        rows.write(given.output, about, found)
+def every(team):
+    """All rows."""
+    for n in SIZES:
+        yield from measure(team, n)
+    yield from convergence(team, SIZES[0])
+
+
+def nvidias(folder):
+    """The rows of NVIDIA's samples."""
+    return nvidia.conjugate_gradients(folder, SIZES)
 
 
 if __name__ == "__main__":
-    main()
+    rows.main(__doc__, every, nvidias)

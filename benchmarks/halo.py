@@ -7,7 +7,6 @@ way exchanges random points, and every point of the halo is compared with the wh
 on the slowest PE, the median of bursts: on CPUs by turns, on GPUs one by one and in a CUDA graph.
 """
 
-import argparse
 import time
 
 import halo_gpu
@@ -16,10 +15,8 @@ import rows
 from halo_mpi import SIDES
 from mpi4py import MPI
 
-import pennympi
 from pennympi.bench.implementation import array_module
 from pennympi.bench.timing import Effort, on_device, on_host
-from pennympi.command.bench import facts
 
 EFFORT = Effort(budget_ms=60.0)
 
@@ -55,28 +52,21 @@ def measure(team, n, dims):
     else:
         modes = [[on_device(team, way, stream, EFFORT, graph) for graph in (False, True)] for way in ways.values()]
         times = [{one.mode: one.median_us for one in both} for both in modes]
-    found = [{"points": n, "dims": dims, "way": way, "us": us} for way, us in zip(ways, times, strict=True)]
+    yield from ({"points": n, "dims": dims, "way": way, "us": us} for way, us in zip(ways, times, strict=True))
     ways.clear()
     del exchange
     team.synchronize()
     team.barrier()
     team.free(u)
-    return found
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", required=True)
-    given, found = parser.parse_args(), []
-    with pennympi.init(MPI.COMM_WORLD) as team:
-        p, about, me = team.n_pes, facts(team, []), team.me
-        shapes = dict.fromkeys([(p, 1, 1), (1, 1, p), (1, p, 1), tuple(MPI.Compute_dims(p, 3))])
-        for n in (64, 128) if team.backend == "host" else (64, 128, 256):
-            for dims in shapes:
-                found += measure(team, n, dims)
-    if me == 0:
-        rows.write(given.output, about, found)
+def every(team):
+    """All rows."""
+    p = team.n_pes
+    for n in (64, 128) if team.backend == "host" else (64, 128, 256):
+        for dims in dict.fromkeys([(p, 1, 1), (1, 1, p), (1, p, 1), tuple(MPI.Compute_dims(p, 3))]):
+            yield from measure(team, n, dims)
 
 
 if __name__ == "__main__":
-    main()
+    rows.main(__doc__, every)

@@ -2,13 +2,12 @@
 
 import os
 import shlex
-import signal
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-GRACE_S = 10.0
+GRACE_S, OUT_OF_TIME = "10", 124  # for a launcher to end its ranks; the status of `timeout`
 
 
 def command(launcher, ranks, *words):
@@ -21,24 +20,14 @@ def python(launcher, ranks, *words):
     return command(launcher, ranks, sys.executable, *words)
 
 
-def run(line, limit_s, root=ROOT, cwd=None):
-    """Run a command line.  Returns (exit status, None after ``limit_s`` seconds; stdout and stderr).
+def run(line, limit_s, root=ROOT):
+    """Run a command line.  Returns (exit status, OUT_OF_TIME after ``limit_s`` seconds; stdout and stderr).
 
     root: the checkout whose pennympi and apps it imports
     """
     path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
-    process = subprocess.Popen(
-        line, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace",
-        start_new_session=True, env=os.environ | {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}, cwd=cwd or root,
-    )  # fmt: skip
-    try:
-        text, _ = process.communicate(timeout=max(limit_s, 1.0))
-        return process.returncode, text
-    except subprocess.TimeoutExpired:
-        process.terminate()  # a launcher ends its ranks
-    try:
-        text, _ = process.communicate(timeout=GRACE_S)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        text, _ = process.communicate()
-    return None, text
+    env = os.environ | {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
+    limited = ["timeout", "--foreground", "-k", GRACE_S, str(limit_s), *map(str, line)]
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    ended = subprocess.run(limited, **pipes, text=True, errors="replace", env=env, cwd=root)
+    return ended.returncode, ended.stdout

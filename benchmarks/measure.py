@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from launching import ROOT, python, run
+from launching import OUT_OF_TIME, ROOT, python, run
 
 AGAINST = "--against nccl,nccl-symmetric,torch-symm-one-shot,torch-symm-two-shot"
 SIZES = "-b 1K -e 1G -f 4"
@@ -72,7 +72,7 @@ def measure(name, args, made):
         line += ["--nvidia", args.nvidia]
     status, text = run(line, args.limit_s)
     if status != 0 or not made.exists():
-        print(f"{name} has {'no end' if status is None else f'status {status}'}:\n{text}", flush=True)
+        print(f"{name} has {'no end' if status == OUT_OF_TIME else f'status {status}'}:\n{text}", flush=True)
         return False
     model = re.search(r"\b[A-Z]+\d+\b", json.loads(made.read_text())["facts"]["device"])
     to = args.folder / f"{name}-{ranks}x{model[0] if model else 'cpu'}{args.suffix}.json"

@@ -1,11 +1,55 @@
-"""Files of rows, which tables.py and plots.py read: {"facts": of the machine, "rows": [{...}]}."""
+"""Measures rows, and files of them for tables.py and plots.py: {"facts": of the machine, "rows": [{...}]}."""
 
+import argparse
 import json
+import statistics
+import time
 from pathlib import Path
 
+from mpi4py import MPI
+
+import pennympi
+from pennympi.command.bench import facts
 from pennympi.files import write_whole
 
 RESULTS = Path(__file__).resolve().parent / "results"
+
+
+def options(doc, nvidia):
+    """The parser of a script that measures rows.  nvidia: whether it measures NVIDIA's samples, too"""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--output", required=True, metavar="JSON")
+    if nvidia:
+        parser.add_argument("--nvidia", default="", metavar="DIR", help="a folder of NVIDIA's samples: see nvidia.py")
+    return parser
+
+
+def main(doc, measure, nvidias=None):
+    """Measure rows on all ranks and write them.  measure(team), nvidias(folder of NVIDIA's samples): rows"""
+    given = options(doc, nvidias is not None).parse_args()
+    with pennympi.init() as team:
+        about, me = facts(team, []), team.me
+        found = list(measure(team))
+    if me == 0:
+        theirs = nvidias(given.nvidia) if nvidias and given.nvidia else ()
+        write(given.output, about, [*found, *theirs])
+
+
+def timed(team, call, before=lambda: None, runs=5):
+    """(seconds of a call, ``before`` not counted: median of the slowest PE's; what the last one returned).  Collective.
+
+    A first call is not counted: it loads kernels.
+    """
+    times = []
+    for _ in range(runs + 1):
+        before()
+        team.synchronize()
+        team.comm.Barrier()
+        start_s = time.perf_counter()
+        result = call()
+        team.synchronize()
+        times.append(team.comm.allreduce(time.perf_counter() - start_s, op=MPI.MAX))
+    return statistics.median(times[1:]), result
 
 
 def write(path, facts, rows):

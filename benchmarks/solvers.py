@@ -6,7 +6,6 @@ It starts one job after the other, on one PE and on --ranks.  A time is what the
 the best of RUNS runs counts.
 """
 
-import argparse
 import platform
 import re
 import time
@@ -32,7 +31,7 @@ def jacobi(given, pes):
         jobs = {name: python(given.launcher, pes, *ours, "--variant", name) for name in TABLE}
         for name, program, options in nvidia.jacobi(given.nvidia, pes, nccheck) if given.nvidia else ():
             line = [program, "-csv", *(str(word).replace("--", "-") for word in words), *options]
-            jobs[name] = [str(word) for word in line] if "single_gpu" in name else command(given.launcher, pes, *line)
+            jobs[name] = line if "single_gpu" in name else command(given.launcher, pes, *line)
         for name, line in jobs.items():
             try:
                 seconds = [nvidia.csv_seconds(run(line, LIMIT_S)[1], n) for _ in range(RUNS)]
@@ -42,17 +41,15 @@ def jacobi(given, pes):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = rows.options(__doc__, nvidia=True)
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--output", required=True)
     parser.add_argument("--launcher", default="mpirun -np {n}", help="{n}: the number of PEs (%(default)s)")
-    parser.add_argument("--nvidia", default="", metavar="DIR", help="NVIDIA's samples: see nvidia.py")
     given = parser.parse_args()
     _, text = run(python(given.launcher, given.ranks, "-m", "pennympi"), LIMIT_S)
     facts = {"PEs": given.ranks, "pennympi": pennympi.__version__, "Python": platform.python_version()}
     facts |= {"device": DEVICE.search(text)[1], "date": time.strftime("%Y-%m-%d"), "report": text.splitlines()}
-    found = (row for pes in dict.fromkeys((1, given.ranks)) for row in jacobi(given, pes))
-    rows.write(given.output, facts, list(found))
+    found = [row for pes in dict.fromkeys((1, given.ranks)) for row in jacobi(given, pes)]
+    rows.write(given.output, facts, found)
 
 
 if __name__ == "__main__":
