@@ -1,17 +1,16 @@
 """What a process asks ``init`` for: its settings and arguments, checked alone and then compared with the other PEs'."""
 
-import operator
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from .annotations import BackendName
+from .arrays.dtypes import is_int
 from .errors import PennympiError
 from .selection.find import named_table
-from .settings import LEAST_HEAP_BYTES, MOST_BYTES, SettingError, differing, given, setting, shown
+from .settings import LEAST_HEAP_BYTES, MOST_BYTES, SETTINGS, SettingError, given, setting, shown
 from .topology.layout import Layout
 from .topology.topology import check_layouts, layout_of
-from .units import size_text
 
 MOST_SMS = 1 << 16
 
@@ -20,17 +19,18 @@ MOST_SMS = 1 << 16
 class InitArguments:
     """What one process asks for.
 
-    error:     what is wrong with it;  settings: see ``settings.given``
+    error:     what is wrong with it
     timeout_s: PENNYMPI_TIMEOUT_S, or its default if that is wrong
+    alike:     {name: (value, text)} of the arguments and settings that must be the same on every PE
     """
 
     error: Exception | None = None
-    settings: Mapping[str, tuple[Any, str]] = field(default_factory=dict)
     timeout_s: float = 60.0
     backend: str = "auto"
     heap_bytes: int | None = None
     sms: int | None = None
     layout: Layout | None = None
+    alike: Mapping[str, tuple[Any, str]] = field(default_factory=dict)
 
 
 def read(me: int, n_pes: int, backend: Any, heap_bytes: Any, topology: Any, sms: Any) -> InitArguments:
@@ -46,31 +46,22 @@ def read(me: int, n_pes: int, backend: Any, heap_bytes: Any, topology: Any, sms:
             named_table()
     except (PennympiError, TypeError, ValueError) as error:
         return InitArguments(error)
-    named = setting("PENNYMPI_BACKEND") if backend == "auto" else backend
-    return InitArguments(None, settings, setting("PENNYMPI_TIMEOUT_S"), named, heap_bytes, sms, layout)
+    backend = setting("PENNYMPI_BACKEND") if backend == "auto" else backend
+    arguments = {"backend": backend, "heap_bytes": heap_bytes, "sms": sms}
+    alike = settings | {name: (value, repr(value)) for name, value in arguments.items()}
+    return InitArguments(None, setting("PENNYMPI_TIMEOUT_S"), layout=layout, alike=alike, **arguments)
 
 
 def _whole(name: str, value: Any, least: int, most: int) -> int | None:
-    """An argument that is None or an int, in its range."""
+    """An argument that is None or an int in its range.  Raises TypeError, ValueError."""
     if value is None:
         return None
-    try:
-        if isinstance(value, bool):
-            raise TypeError
-        whole = operator.index(value)
-    except TypeError:
-        raise TypeError(f"{name} {shown(value)} is not an int: give {_allowed(name, least, most)}, or None") from None
-    if not least <= whole <= most:
-        wrong = "is not positive" if whole < 1 else "is out of range"
-        raise ValueError(f"{name} {shown(value)} {wrong}: give {_allowed(name, least, most)}, or None")
-    return whole
-
-
-def _allowed(name: str, least: int, most: int) -> str:
-    """The range of an argument, in words."""
-    if name.endswith("_bytes"):
-        return f"a number of bytes from {least} ({size_text(least)}) to {most} ({size_text(most)})"
-    return f"a number from {least} to {most}"
+    wanted = f"{name} must be an int from {least} to {most}, or None, got {shown(value)}"
+    if not is_int(value):
+        raise TypeError(wanted)
+    if not least <= value <= most:
+        raise ValueError(wanted)
+    return int(value)
 
 
 def agree(asked: Sequence[InitArguments]) -> None:
@@ -81,14 +72,15 @@ def agree(asked: Sequence[InitArguments]) -> None:
     for pe, one in enumerate(asked):
         if one.error is not None:
             raise type(one.error)(f"PE {pe}: {one.error}") if pe else one.error
-    if reason := differing([one.settings for one in asked]):
-        raise SettingError(reason)
-    for name in ("backend", "heap_bytes", "sms"):
-        of_pes = [getattr(one, name) for one in asked]
-        other = next((pe for pe, value in enumerate(of_pes) if value != of_pes[0]), None)
-        if other is not None:
-            raise ValueError(
-                f"{name} is {of_pes[0]!r} on PE 0 and {of_pes[other]!r} on PE {other}: "
-                f"give init the same {name} on every PE"
-            )
+    for name, (value, text) in asked[0].alike.items():
+        for pe, one in enumerate(asked):
+            other, other_text = one.alike[name]
+            if other != value:
+                differ = f"{name} is {text[:60]} on PE 0 and {other_text[:60]} on PE {pe}"
+                if name not in SETTINGS:
+                    raise ValueError(f"{differ}: give init the same {name} on every PE")
+                raise SettingError(
+                    f"{differ}: set it to the same value on every rank (mpirun -x {name} of Open MPI, "
+                    f"mpirun -genv {name} VALUE of MPICH)"
+                )
     check_layouts([one.layout for one in asked])

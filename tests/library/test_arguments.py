@@ -178,6 +178,6 @@ def test_init(team, a):
     for comm in (3, "world", MPI.COMM_NULL):
         bad(TypeError, "pass MPI.COMM_WORLD", pennympi.init, comm)
     bad(ValueError, "use 'auto', 'host' or 'cuda'", pennympi.init, backend="gpu")
-    bad(ValueError, "is not positive", pennympi.init, backend=team.backend, heap_bytes=-1)
+    bad(ValueError, "must be an int from 4096", pennympi.init, backend=team.backend, heap_bytes=-1)
     if team.backend == "host":
         bad(Unsupported, "use backend='host'", pennympi.init, backend="cuda")
