@@ -7,7 +7,6 @@ from typing import Any, get_args
 from .annotations import BackendName
 from .arrays.dtypes import is_int
 from .errors import PennympiError
-from .selection.find import named_table
 from .settings import LEAST_HEAP_BYTES, MOST_BYTES, SETTINGS, SettingError, given, setting, shown
 from .topology.layout import Layout
 from .topology.topology import check_layouts, layout_of
@@ -33,8 +32,8 @@ class InitArguments:
     alike: Mapping[str, tuple[Any, str]] = field(default_factory=dict)
 
 
-def read(me: int, n_pes: int, backend: Any, heap_bytes: Any, topology: Any, sms: Any) -> InitArguments:
-    """What PE ``me`` of ``n_pes`` asks for, by its environment and the arguments of ``init``.  Raises nothing."""
+def read(n_pes: int, backend: Any, heap_bytes: Any, topology: Any, sms: Any) -> InitArguments:
+    """What one of ``n_pes`` PEs asks for, by its environment and the arguments of ``init``.  Raises nothing."""
     try:
         settings = given()
         if backend not in get_args(BackendName):
@@ -42,8 +41,6 @@ def read(me: int, n_pes: int, backend: Any, heap_bytes: Any, topology: Any, sms:
         heap_bytes = _whole("heap_bytes", heap_bytes, LEAST_HEAP_BYTES, MOST_BYTES)
         sms = _whole("sms", sms, 1, MOST_SMS)
         layout = layout_of(topology, n_pes)
-        if me == 0:
-            named_table()
     except (PennympiError, TypeError, ValueError) as error:
         return InitArguments(error)
     backend = setting("PENNYMPI_BACKEND") if backend == "auto" else backend

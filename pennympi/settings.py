@@ -46,6 +46,10 @@ def _switch(text: str) -> bool:
     return {"0": False, "1": True}[text]
 
 
+def _auto_or_none(text: str) -> bool:
+    return {"auto": True, "none": False}[text.lower()]
+
+
 def _auto_or_never(text: str) -> bool:
     return {"auto": True, "0": False}[text.lower()]
 
@@ -133,7 +137,7 @@ SETTINGS = {
     ),
     "PENNYMPI_NODE": Setting("none", _word_or_none, "none, or a word of letters, digits, _ and -", alike=False),
     "PENNYMPI_ALGORITHM": Setting("none", _algorithms, "none, or such as allreduce:ring,all_gather:direct"),
-    "PENNYMPI_TUNED": Setting("auto", _file_or_name, "auto, none, or a TOML file of `python -m pennympi tune`"),
+    "PENNYMPI_TUNED": Setting("auto", _auto_or_none, "auto or none"),
     "PENNYMPI_COMM_FROM_BYTES": Setting("auto", _auto_or_bytes(0), f"auto, or {_BYTES_FORM}"),
     "PENNYMPI_EXIT_HOOKS": Setting("1", _switch, "0 or 1"),
     "PENNYMPI_DEBUG": Setting("0", _switch, "0 or 1"),

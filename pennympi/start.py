@@ -13,7 +13,6 @@ from .annotations import BackendName
 from .backend import Backend
 from .compile.cache import report_from_here
 from .errors import PennympiError, SymmetricHeapExhausted, Unsupported
-from .files import FileError
 from .job import exits
 from .job.job import Job
 from .state import state
@@ -47,7 +46,7 @@ def init(
     comm = MPI.COMM_WORLD if comm is None else comm
     if not isinstance(comm, MPI.Intracomm) or comm == MPI.COMM_NULL:
         raise TypeError(f"comm {comm!r} is not an mpi4py intra-communicator: pass MPI.COMM_WORLD or a part of it")
-    mine = init_arguments.read(comm.rank, comm.size, backend, heap_bytes, topology, sms)
+    mine = init_arguments.read(comm.size, backend, heap_bytes, topology, sms)
     reason = "" if mine.error or mine.backend == "host" else why_no_cuda()
     exits.install()
     job = Job(comm, mine.timeout_s)
@@ -62,7 +61,7 @@ def init(
     made = _backend_on_all(job, wanted, mine.heap_bytes)
     try:
         return Team(job, made, mine.layout, mine.sms)
-    except (SymmetricHeapExhausted, Unsupported, FileError):  # on every PE: all allocate alike, and read the same table
+    except (SymmetricHeapExhausted, Unsupported):  # on every PE: all allocate alike
         made.close()
         job.close()
         raise

@@ -12,7 +12,6 @@ import secrets
 import time
 from collections import Counter
 from itertools import permutations
-from pathlib import Path
 from statistics import median
 
 from ..arrays.dtypes import TABLE as DTYPES
@@ -22,7 +21,8 @@ from ..bench.implementation import plain
 from ..bench.run import Options, Run
 from ..bench.this_library import Ours, algorithms
 from ..bench.timing import Effort
-from ..selection.find import file_name, topology_word, user_folder
+from ..kernels.algorithm import Topology
+from ..selection.find import users_path
 from ..selection.table import Series, Tuned, write
 from ..team import Team
 from ..units import size_text
@@ -45,7 +45,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     text = "time for one number; more where it is not stable (%(default)g)"
     add("--budget-ms", type=real(0.01, 1e6), default=30, help=text)
     add("--anyway", action="store_true", help="measure though PEs share cores, and keep sizes whose order is not stable")
-    add("--output", type=Path, metavar="TOML", help="the file to write (in the data folder, where later runs find it)")
 
 
 def problem(args: argparse.Namespace) -> str:
@@ -54,7 +53,7 @@ def problem(args: argparse.Namespace) -> str:
         max_bytes = swept(args)[-1]
     except ValueError as error:
         return str(error)
-    return setup.too_large(max_bytes) or check_writable(args.output or user_folder() / "table.toml")
+    return setup.too_large(max_bytes) or check_writable(users_path("table", Topology((0,))))
 
 
 def swept(args: argparse.Namespace) -> list[int]:
@@ -84,13 +83,13 @@ def run(args: argparse.Namespace) -> int:
             remedy = "nothing was written; stop other work on the machine, or give --anyway"
             raise Ended(f"the order of the algorithms was not stable at any size: {remedy}", FAILED)
         versions = [f"{key} {value}" for key, value in team.describe() if key in ("NVSHMEM", "CUDA driver")]
-        note = f"Measured {time.strftime('%Y-%m-%d')} by python -m pennympi tune; "
+        note = (
+            f"Measured {time.strftime('%Y-%m-%d')} by python -m pennympi tune, {team.n_pes} PEs on {team.device_name}; "
+        )
         note += f"{', '.join(versions) or f'{team.backend} backend'}.{f' {shared}.' if shared else ''}"
-        found = Tuned(team.device_name, team.n_pes, topology_word(team.pe_topology), note, tuple(series))
-        file = args.output or user_folder() / file_name(team.device_name, team.pe_topology)
-        written(team, lambda: write(found, file))
-        used = "every later run on this machine uses it" if not args.output else f"PENNYMPI_TUNED={file} uses it"
-        show(f"written to {file}: {used}")
+        file = users_path(team.device_name, team.pe_topology)
+        written(team, lambda: write(Tuned(note, tuple(series)), file))
+        show(f"written to {file}: every later run on this machine uses it")
     return 0
 
 

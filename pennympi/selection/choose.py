@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from ..arrays.dtypes import DType, dtype_of
 from ..backend import Backend
 from ..errors import Unsupported
-from ..files import FileError
 from ..job.job import Job
 from ..kernels.algorithm import ROUND_ONCE, Algorithm, Limits, Plan, Topology
 from ..kernels.allreduce import PLANNED, TABLE
@@ -162,21 +161,10 @@ class Selection:
 
 
 def agree_on_selection(job: Job, backend: Backend, topology: Topology) -> Selection:
-    """The selection that all PEs of a team share: PE 0 reads the table and finds the machine.  Collective.
-
-    Raises FileError on every PE if PENNYMPI_TUNED names a table that is not for this team.
-    """
-    machine, tuned, error = machines.NVLINK, None, None
+    """The selection that all PEs of a team share: PE 0 reads the table and finds the machine.  Collective."""
     link = measure(job) if backend.name == "host" else None
-    if job.me == 0:
-        machine = machine_of(backend, topology, link)
-        try:
-            tuned = find(backend.device_name, topology)
-        except FileError as caught:
-            error = caught
-    machine, tuned, error = job.gather((machine, tuned, error), "broadcast of the tuned table")[0]
-    if error is not None:
-        raise error
+    found = (machine_of(backend, topology, link), find(backend.device_name, topology)) if job.me == 0 else None
+    machine, tuned = job.gather(found, "broadcast of the tuned table")[0]
     return Selection(topology, Limits(backend.max_blocks, backend.buffer_bytes), machine, tuned, backend.device_name)
 
 

@@ -51,19 +51,13 @@ class Series:
 class Tuned:
     """One table.
 
-    device, pes, topology: of the machine;  note: when and how it was measured
+    note:   on what machine, when and how it was measured
     source: the file that it was read from, in words
     """
 
-    device: str
-    pes: int
-    topology: str
     note: str
     series: tuple[Series, ...]
     source: str = ""
-
-    def __str__(self) -> str:
-        return f"the table of {self.pes} PEs on {self.device}, {self.topology}"
 
     def times(self, dtype: str, nbytes: int) -> dict[str, float]:
         """{algorithm: us}, from the measured dtype that is most like ``dtype``; {} if there is none."""
@@ -79,12 +73,12 @@ class Tuned:
 def read(path: Path) -> Tuned:
     """The table in a file.  Raises FileError."""
     try:
-        data = read_toml(path).data
+        data = read_toml(path)
     except FileError as error:
         raise FileError(f"{error}; {REMEDY}") from None
     try:
         series = tuple(_series(one["dtype"], one["bytes"], one["us"]) for one in data["measured"])
-        return Tuned(str(data["device"]), int(data["pes"]), str(data["topology"]), str(data["note"]), series, str(path))
+        return Tuned(str(data["note"]), series, str(path))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         wrong = f"{error.args[0]} is missing" if isinstance(error, KeyError) else error
         raise FileError(f"{path} is not a table of `python -m pennympi tune` ({wrong}); {REMEDY}") from None
@@ -113,6 +107,5 @@ def write(tuned: Tuned, path: Path) -> None:
         }
         for one in tuned.series
     ]
-    head = {"device": tuned.device, "pes": tuned.pes, "topology": tuned.topology, "note": tuned.note}
-    text = tomli_w.dumps(head | {"measured": measured})
+    text = tomli_w.dumps({"note": tuned.note, "measured": measured})
     write_whole(path, f"# Microseconds of one call; read by pennympi.init().\n{text}")

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..errors import TopologyError
-from ..files import FileError, TomlFile, read_toml
+from ..files import FileError, read_toml
 from ..settings import shown
 
 NUMBERS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
@@ -90,28 +90,27 @@ def _number(word: str, name: str) -> int:
 def _read(name: str) -> list[_Nodes]:
     """The [[node]] tables of a file."""
     try:
-        file = read_toml(Path(name).expanduser())
+        data = read_toml(Path(name).expanduser())
     except (FileError, RuntimeError) as error:
         text = f"topology {shown(name)} is neither a known name nor a file that can be read ({error}): give {FORM}"
         raise TopologyError(text) from None
-    tables = file.data.get("node")
-    unknown = next((key for key in file.data if key != "node"), "")
-    if unknown or not isinstance(tables, list) or not tables:
-        found = f"{unknown[:60]} ({file.line(unknown)})" if unknown else "no such table"
-        raise TopologyError(f"topology file {file.name} must hold [[node]] tables and nothing else, but it holds {found}")
-    return [_nodes(file, number, table) for number, table in enumerate(tables)]
+    tables = data.pop("node", None)
+    if data or not isinstance(tables, list) or not tables:
+        found = next(iter(data), "no such table")[:60]
+        raise TopologyError(f"topology file {name} must hold [[node]] tables and nothing else, but it holds {found}")
+    return [_nodes(f"topology {name}, [[node]] {number}", table) for number, table in enumerate(tables, 1)]
 
 
-def _nodes(file: TomlFile, number: int, table: Any) -> _Nodes:
-    """The ``number``-th [[node]] table.  Raises TopologyError, which names the line."""
+def _nodes(where: str, table: Any) -> _Nodes:
+    """One [[node]] table.  Raises TopologyError."""
 
     def require(right: bool, key: str, wanted: str) -> None:
         if not right:
             found = f"{key[:60]} = {shown(table[key])}" if key in table else f"{key} is missing"
-            raise TopologyError(f"topology {file.line(key, 'node', number)}: {found}: give {wanted}")
+            raise TopologyError(f"{where}: {found}: give {wanted}")
 
     if not isinstance(table, dict):
-        raise TopologyError(f"topology {file.name}: node = {shown(table)} is not a [[node]] table")
+        raise TopologyError(f"{where}: {shown(table)} is not a table")
     for key in table:
         require(key in _KEYS, key, f"no other keys than {', '.join(_KEYS)}")
     count: Any = table.get("count", 1)

@@ -16,6 +16,7 @@ from pennympi.bench.this_library import Ours
 from pennympi.bench.timing import Effort
 from pennympi.command import bench, tune
 from pennympi.command.exit_status import FAILED, WRONG_USE, Ended
+from pennympi.selection.find import users_path
 from pennympi.selection.table import read as read_table
 
 QUICK = Effort(calls=1, warmup=0, budget_ms=0.1)
@@ -118,19 +119,20 @@ def test_a_size_is_measured_until_two_rounds_agree(times, medians, rounds, monke
 def test_tune_refuses_pes_that_share_cores(team, monkeypatch, tmp_path):
     if team.backend == "cuda":
         pytest.skip("on GPUs it is the devices that may be shared")
-    path = tmp_path / "tuned.toml"
+    monkeypatch.setenv("PENNYMPI_DATA_DIR", str(tmp_path))
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(team.n_pes)))
     assert tune.crowded(team) == ""
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(team.n_pes - 1)))
     assert tune.crowded(team).startswith(f"{team.n_pes} PEs share the {team.n_pes - 1} cores of ")
     with pytest.raises(Ended, match="start fewer ranks, or give --anyway") as end:
-        tune.run(arguments(tune, "-e", "4K", "-d", "float32", "--output", str(path)))
-    assert end.value.status == WRONG_USE and not path.exists()
+        tune.run(arguments(tune, "-e", "4K", "-d", "float32"))
+    assert end.value.status == WRONG_USE and not list(tmp_path.iterdir())
 
 
 @pytest.mark.mpi(min_size=2)
 def test_tune_writes_no_order_that_does_not_settle(team, monkeypatch, tmp_path, capsys):
-    path, turn = tmp_path / "tuned.toml", itertools.count()
+    monkeypatch.setenv("PENNYMPI_DATA_DIR", str(tmp_path))
+    path, turn = users_path(team.device_name, team.pe_topology), itertools.count()
 
     def disturbed(runner, ours, nbytes):
         fast = next(turn) % len(ours)
@@ -138,7 +140,7 @@ def test_tune_writes_no_order_that_does_not_settle(team, monkeypatch, tmp_path, 
 
     monkeypatch.setattr(tune, "_once", disturbed)
     monkeypatch.setattr(tune, "crowded", lambda team: "")
-    args = arguments(tune, "-e", "4K", "-d", "float32", "--output", str(path))
+    args = arguments(tune, "-e", "4K", "-d", "float32")
     with pytest.raises(Ended, match="the order of the algorithms was not stable at any size: nothing was written") as end:
         tune.run(args)
     assert end.value.status == FAILED and not path.exists()

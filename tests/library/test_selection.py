@@ -17,7 +17,7 @@ H200 = Limits(max_blocks=132, buffer_bytes=256 << 10)
 # What the constants of the model were read off; the others are counted alike.
 TRUSTED, WITHIN = ("one_shot", "one_shot_packets", "two_shot", "two_shot_packets"), 2.0
 EXAMPLE = table.Tuned(
-    "device", 2, "1x2", "a note",
+    "a note",
     (table.Series("float32", (1024, 4096, 16384),
                   {"ring": (9.0, 9.0, 9.0), "one_shot": (3.0, math.nan, math.nan), "two_shot": (math.nan, 5.0, 20.0)}),
      table.Series("bfloat16", (1024,), {"ring": (1.0,)})),
@@ -42,8 +42,8 @@ def test_every_algorithm_has_a_cost_that_grows():
 @pytest.mark.parametrize("path", sorted(find.SHIPPED.glob("*.toml")), ids=lambda path: path.name)
 def test_the_model_is_near_what_was_measured(path):
     tuned = table.read(path)
-    topology = Topology((0,) * tuned.pes)
-    assert path.name == find.file_name(tuned.device, topology)
+    topology = Topology((0,) * int(path.name.split(".")[1]))
+    assert path.name == find.file_name("NVIDIA H200", topology)
     for series in tuned.series:
         for nbytes in series.sizes_bytes:
             us, modelled = series.at(nbytes), selection(topology).explain(nbytes, DTYPES[series.dtype], "sum").modelled
@@ -118,19 +118,20 @@ def test_explain_says_what_runs(team, monkeypatch, capsys):
 @pytest.mark.mpi(min_size=2)
 def test_tune_writes_what_every_later_team_uses(team, monkeypatch, tmp_path, capsys):
     """PE 0 alone reads the table: the other PEs have no such file here."""
-    path = tmp_path / "tuned.toml"
+    monkeypatch.setenv("PENNYMPI_DATA_DIR", str(tmp_path))
+    monkeypatch.delenv("PENNYMPI_TUNED", raising=False)
+    path = find.users_path(team.device_name, team.pe_topology)
     parser = argparse.ArgumentParser()
     tune.arguments(parser)
-    words = f"-b {64 if team.n_pes <= 4 else 1024} -e 1K -f 16 -d float32 --budget-ms 0.1 --anyway --output {path}"
+    words = f"-b {64 if team.n_pes <= 4 else 1024} -e 1K -f 16 -d float32 --budget-ms 0.1 --anyway"
     assert tune.run(parser.parse_args(words.split())) == 0
     assert path.exists() == (team.me == 0)
     if team.me == 0:
         assert "written to" in capsys.readouterr().out
-    monkeypatch.setenv("PENNYMPI_TUNED", team.gather(str(path))[0])
     monkeypatch.delenv("PENNYMPI_ALGORITHM", raising=False)
     with pennympi.init(heap_bytes=8 << 20 if team.backend == "host" else None) as later:
         found = later._selection.tuned
-        assert found.pes == team.n_pes and found.device == team.gather(team.device_name)[0]
+        assert found.source == team.gather(str(path))[0]
         assert len(set(later.gather(repr(found)))) == 1
         us = found.times("float32", 1024)
         assert set(us) == {

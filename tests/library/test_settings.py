@@ -61,7 +61,7 @@ BAD = {
     "PENNYMPI_EXIT_HOOKS": ("no", "2"),
     "PENNYMPI_CACHE_DIR": (" ", "~no_such_user/cache"),
     "PENNYMPI_TOPOLOGY": ("\t",),
-    "PENNYMPI_TUNED": ("  ", "~no_such_user/table.toml"),
+    "PENNYMPI_TUNED": ("  ", "table.toml"),
     "PENNYMPI_ALGORITHM": (
         *"ring allreduce: allreduce:ring, allreduce:ring,allreduce:tree broadcast:two_shot_copied allreduce=ring".split(),
         "allreduce:one shot",

@@ -1,7 +1,6 @@
 """Nodes laid by name and by file, rings in closed form, NICs and links from what the system tells, the table."""
 
 import json
-import re
 import sys
 from collections import Counter
 from types import SimpleNamespace
@@ -44,34 +43,33 @@ def test_a_file(tmp_path):
     assert layout.rail_of == (1, 0, 0, 1, 1, 0, 0)  # in order of PE, whatever the order of the list
 
 
-WRONG_FILES = [  # (text, the line that is named, the message)
-    ("", 0, "but it holds no such table"),
-    ("nodes = 2", 1, "must hold .*node.* tables and nothing else, but it holds nodes"),
-    ("[[node]", 1, "is not TOML"),
-    ("[[node]]\npes = 2\npes = 2", 3, "not TOML: Cannot overwrite"),
-    ("[[node]]\npes = 3", 0, "lays 1 node of 3, 3 PEs in all, and this team has 4: start 3 ranks, or choose another"),
-    ("[[node]]\ncount = 999_999_999_999\npes = 1", 0, "999999999999 PEs in all, and this team has 4"),
-    ("[[node]]\npes = 2\n[[node]]\npes = [0, 0]", 0, "PE 0 twice, but each of the PEs 0..3 must be on one node"),
-    ("[[node]]\npes = 2\n[[node]]\npes = [3, 4]", 0, "PE 4 and there is no such PE, but each of the PEs 0..3"),
-    ("[[node]]\npes = 4\nspeed = 3", 3, "speed = 3: give no other keys than count, pes, rails"),
-    ("[[node]]\ncount = 2", 1, "pes is missing: give a number of PEs from 1, or a list of PEs"),
-    ("[[node]]\npes = [0, -1]", 2, r"pes = \[0, -1\]: give"),
-    ("[[node]]\npes = 2\n[[node]]\npes = 2\ncount = -1", 5, "count = -1: give a number of nodes from 1"),
-    ("[[node]]\npes = [0, 1]\ncount = 2", 3, "several nodes can't have the same PEs"),
-    ("[[node]]\npes = 4\nrails = [0, 1, 2]", 3, "give 4 numbers of NICs from 0 to 3, one for each PE of the node"),
+WRONG_FILES = [  # (text, the message)
+    ("", "but it holds no such table"),
+    ("nodes = 2", "must hold .*node.* tables and nothing else, but it holds nodes"),
+    ("[[node]", "is not TOML"),
+    ("[[node]]\npes = 2\npes = 2", "not TOML that can be read: Cannot overwrite"),
+    ("[[node]]\npes = 3", "lays 1 node of 3, 3 PEs in all, and this team has 4: start 3 ranks, or choose another"),
+    ("[[node]]\ncount = 999_999_999_999\npes = 1", "999999999999 PEs in all, and this team has 4"),
+    ("[[node]]\npes = 2\n[[node]]\npes = [0, 0]", "PE 0 twice, but each of the PEs 0..3 must be on one node"),
+    ("[[node]]\npes = 2\n[[node]]\npes = [3, 4]", "PE 4 and there is no such PE, but each of the PEs 0..3"),
+    ("[[node]]\npes = 4\nspeed = 3", "speed = 3: give no other keys than count, pes, rails"),
+    ("[[node]]\ncount = 2", "pes is missing: give a number of PEs from 1, or a list of PEs"),
+    ("[[node]]\npes = [0, -1]", r"pes = \[0, -1\]: give"),
+    ("[[node]]\npes = 2\n[[node]]\npes = 2\ncount = -1", "count = -1: give a number of nodes from 1"),
+    ("[[node]]\npes = [0, 1]\ncount = 2", "several nodes can't have the same PEs"),
+    ("[[node]]\npes = 4\nrails = [0, 1, 2]", "give 4 numbers of NICs from 0 to 3, one for each PE of the node"),
 ]
 
 
-@pytest.mark.parametrize(("text", "line", "printed"), WRONG_FILES, ids=range(len(WRONG_FILES)))
-def test_a_wrong_file(tmp_path, text, line, printed):
-    """The one sentence names the file, the line where there is one, and what is wrong; it is not a page."""
+@pytest.mark.parametrize(("text", "printed"), WRONG_FILES, ids=range(len(WRONG_FILES)))
+def test_a_wrong_file(tmp_path, text, printed):
+    """The one sentence names the file, the table where there is one, and what is wrong; it is not a page."""
     file = tmp_path / "nodes.toml"
     file.write_text(text)
     with pytest.raises(TopologyError, match=printed) as error:
         lay(str(file), 4)
     result = str(error.value)
-    found = re.search(r", line (\d+)", result)
-    assert str(file) in result and len(result) < 600 and (found and int(found[1])) == (line or None), result
+    assert str(file) in result and len(result) < 600, result
 
 
 @pytest.mark.parametrize(
