@@ -1,15 +1,18 @@
 """Sweeps of a formula by NumPy, on the whole grid, and their norms: both bit for bit."""
 
+from collections.abc import Callable
 from ctypes import CDLL, c_double, c_float
 from ctypes.util import find_library
 from functools import cache
 from types import FunctionType
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import vectorize
 
 from pennympi.kernels.block import real
 from pennympi.kernels.in_kernel.exact import BIN_BITS, BINS, LIMIT, TOP_BIT, SumWords
+from pennympi.kernels.sweep.formula import Stencil
 from pennympi.kernels.sweep.norm import GROUP_BYTES, WINDOW, norm_of
 
 MATH = CDLL(find_library("m"))
@@ -82,6 +85,28 @@ def heat(here, before, after, above, below, left, right):
 
 def skewed(here, before, after, above, below, left, right, a, b, kappa):
     return (here * a + before * b - after * kappa) + (above - below * kappa) / (real(2.0) + left * left) - right * b
+
+
+class Formula(NamedTuple):
+    """A formula, which has a coefficient if it has numbers.  dtype: in which most tests use it, for each is a kernel"""
+
+    step: Callable[..., Any]
+    n_dims: int
+    numbers: tuple[float, ...]
+    dtype: str
+
+    def stencil(self, dtype=""):
+        return Stencil(self.step, self.n_dims, dtype or self.dtype, len(self.numbers), bool(self.numbers))
+
+
+FORMULAS = {
+    "1-D": Formula(average, 1, (), "float32"),
+    "1-D with coefficient": Formula(diffuse, 1, (0.3,), "float64"),
+    "2-D": Formula(laplace, 2, (), "float32"),
+    "2-D with coefficient": Formula(diffuse_2d, 2, (0.2,), "float64"),
+    "3-D": Formula(heat, 3, (), "float32"),
+    "3-D with all": Formula(skewed, 3, (0.5, -0.25), "float64"),
+}
 
 
 def in_numpy(formula, dtype):

@@ -1,33 +1,21 @@
 """Passes of a GPU over boxes of three dimensions, executed in NumPy, against plain sweeps."""
 
-import re
 from random import Random
 
 import numpy as np
 import pytest
-
-pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
-from sweep_reference import group_values
-from test_host_pass import heat_3, mean_3, some_box, swept, whole
+from gpu_code import frame_bytes, ptx_of
+from sweep_reference import FORMULAS, group_values
+from test_host_pass import some_box, swept, whole
 from threads import Threads
 
 from pennympi.arrays.dtypes import TABLE
-from pennympi.compile.options import KernelOptions
 from pennympi.compile.pass_kernel import Storage
-from pennympi.cuda.compile import Target, _assembled, entry
-from pennympi.cuda.gpu import ptx, without_device
 from pennympi.cuda.sweep.cube import pass_kernel
-from pennympi.kernels.sweep.formula import Stencil
 from pennympi.kernels.sweep.norm import LEVEL_BYTES, group_points
 from pennympi.kernels.sweep.records import SweepFields
 
 LINE_BYTES = 64
-
-
-def frame_bytes(code):
-    """Bytes of local memory of a cubin's kernel, by its EIATTR_FRAME_SIZE."""
-    found = re.findall(rb"\x04\x11\x08\x00.{4}(.{4})", code, re.DOTALL)
-    return max(int.from_bytes(one, "little") for one in found)
 
 
 class Fields:
@@ -70,10 +58,10 @@ def of_groups(random, box, n):
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("depth", [1, 2, 3])
-@pytest.mark.parametrize(("formula", "n_args"), [(mean_3, 0), (heat_3, 1)])
-def test_pass(formula, n_args, depth, dtype):
-    stencil, numbers = Stencil(formula, 3, dtype, n_args, n_args > 0), (0.1,)[:n_args]
-    random = Random(f"{formula.__name__} {depth} {dtype}")
+@pytest.mark.parametrize("case", ["3-D", "3-D with all"])
+def test_pass(case, depth, dtype):
+    stencil, numbers = FORMULAS[case].stencil(dtype), FORMULAS[case].numbers
+    random = Random(f"{case} {depth} {dtype}")
     for norms in ("none", "none", "none", "last", "every"):
         made = pass_kernel(stencil, depth, norms)
         shape = (random.randint(3, 12), random.randint(3, 90), random.choice([3, 4, 70, 140]) + random.randint(0, 9))
@@ -101,15 +89,12 @@ def test_pass(formula, n_args, depth, dtype):
             np.testing.assert_array_equal(np.sort(found[found != 0]), np.sort(wanted[wanted != 0]))
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize(("depth", "dtype"), [(1, "float32"), (2, "float64"), (3, "float32"), (3, "float64")])
 def test_registers(depth, dtype):
     """The machine code keeps nearly all in registers, and rounds each product before it is added."""
-    made = pass_kernel(Stencil(mean_3, 3, dtype, 0, False), depth, "none")
-    options = KernelOptions(elements=TABLE[dtype], bounds=made.bounds, fused=False, shared_bytes=made.shared_bytes)
-    function, signature = entry(made.kernel, "sweep", options, Target((9, 0)))
-    with without_device((9, 0)):
-        code = ptx(function, signature, (9, 0), made.bounds, False)
+    made = pass_kernel(FORMULAS["3-D"].stencil(dtype), depth, "none")
+    options = {"bounds": made.bounds, "fused": False, "shared_bytes": made.shared_bytes}
+    code = ptx_of(made.kernel, elements=TABLE[dtype], **options)
     assert "fma.rn.f" not in code and ".local" not in code
     assert ("cp.async.cg" in code) == (depth > 1)
-    assert frame_bytes(_assembled(code, (9, 0))) <= 16  # some compilers need none
+    assert frame_bytes(code) <= 16  # some compilers need none

@@ -4,7 +4,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from sweep_reference import average, diffuse, group_values, in_numpy, laplace, words_of
+from sweep_reference import FORMULAS, group_values, in_numpy, words_of
 
 from pennympi.arrays.dtypes import TABLE
 from pennympi.compile import context as ctx_words
@@ -12,26 +12,9 @@ from pennympi.compile.options import KernelOptions
 from pennympi.compile.pass_kernel import Storage
 from pennympi.host.compile import compiled
 from pennympi.host.sweep import pass_kernel
-from pennympi.kernels.block import real
 from pennympi.kernels.in_kernel.exact import WORDS, SumWords
-from pennympi.kernels.sweep.formula import Stencil
 from pennympi.kernels.sweep.norm import counting
 from pennympi.kernels.sweep.records import Box
-
-
-def decay_2(here, south, north, west, east, rate, limit, kappa):
-    return here + rate * kappa * ((east + west) + (north + south) - real(4.0) * here) * limit
-
-
-def mean_3(here, down, up, south, north, west, east):
-    return real(0.125) * ((((east + west) + north) + south) + (up + down)) + real(0.25) * here
-
-
-def heat_3(here, down, up, south, north, west, east, rate, kappa):
-    return here + rate * kappa * (((((east + west) + north) + south) + up) + down - real(6.0) * here)
-
-
-CASES = [(average, 1, 0), (diffuse, 1, 1), (laplace, 2, 0), (decay_2, 2, 2), (mean_3, 3, 0), (heat_3, 3, 1)]
 
 
 def swept(stencil, old, coefficient, numbers, depth, live):
@@ -96,11 +79,10 @@ def some_box(random, inside):
     return Box(*bounds)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(("formula", "n_dims", "n_args"), CASES)
-def test_pass(formula, n_dims, n_args, dtype):
-    stencil, numbers = Stencil(formula, n_dims, dtype, n_args, n_args > 0), (0.1, 1.01)[:n_args]
-    random = Random(f"{formula.__name__} {dtype}")
+@pytest.mark.parametrize("case", FORMULAS)
+def test_pass(case):
+    stencil, numbers, random = FORMULAS[case].stencil(), FORMULAS[case].numbers, Random(case)
+    n_dims, dtype = stencil.n_dims, stencil.dtype
     for _ in range(24):
         depth, norms = random.choice([1, 2, 3, 4, 5, 17]), random.choice(["none", "last", "every"])
         made = pass_kernel(stencil, depth, norms, -1)

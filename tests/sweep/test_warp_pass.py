@@ -4,20 +4,15 @@ from random import Random
 
 import numpy as np
 import pytest
-
-pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+from gpu_code import frame_bytes, ptx_of
 from lanes import Warp
-from test_cube import frame_bytes
-from test_host_pass import CASES, some_box, swept, whole
+from sweep_reference import FORMULAS
+from test_host_pass import some_box, swept, whole
 
 from pennympi.arrays.dtypes import TABLE
-from pennympi.compile.options import KernelOptions
-from pennympi.cuda.compile import Target, _assembled, entry
-from pennympi.cuda.gpu import ptx, without_device
 from pennympi.cuda.sweep import pass_kernel
 from pennympi.cuda.sweep.rows import kept_columns, origin_of
 from pennympi.cuda.sweep.warp import LANE_BYTES
-from pennympi.kernels.sweep.formula import Stencil
 from pennympi.kernels.sweep.norm import LEVEL_BYTES
 from pennympi.kernels.sweep.records import Box, Cut, SweepFields
 
@@ -82,10 +77,10 @@ def values_of(changes):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(("formula", "n_dims", "n_args"), [case for case in CASES if case[1] < 3])
-def test_pass(formula, n_dims, n_args, dtype):
-    stencil, numbers = Stencil(formula, n_dims, dtype, n_args, n_args > 0), (0.1, 1.01)[:n_args]
-    random = Random(f"{formula.__name__} {dtype}")
+@pytest.mark.parametrize("case", [case for case in FORMULAS if "3" not in case])
+def test_pass(case, dtype):
+    stencil, numbers, random = FORMULAS[case].stencil(dtype), FORMULAS[case].numbers, Random(f"{case} {dtype}")
+    n_dims = stencil.n_dims
     for _ in range(25):
         depth, norms, chunk = random.randint(1, 8), random.choice(["none", "last", "every"]), random.choice([1, 3, 6, 50])
         group = 1 if norms == "none" else LANE_BYTES // stencil.item_bytes
@@ -121,16 +116,12 @@ def test_pass(formula, n_dims, n_args, dtype):
 
 
 @pytest.mark.parametrize(
-    ("case", "depth", "norms"), [(0, 8, "every"), (2, 1, "last"), (2, 8, "every"), (2, 8, "none"), (3, 6, "none")]
+    ("case", "depth", "norms"), [("1-D", 3, "last"), ("2-D", 8, "every"), ("2-D with coefficient", 6, "none")]
 )
 def test_registers(case, depth, norms):
     """The machine code keeps nearly all in registers, and rounds each product before it is added."""
-    formula, n_dims, n_args = CASES[case]
-    made = pass_kernel(Stencil(formula, n_dims, "float32", n_args, n_args > 0), depth, norms, 21)
-    options = KernelOptions(elements=TABLE["float32"], bounds=made.bounds, fused=False)
-    function, signature = entry(made.kernel, "sweep", options, Target((9, 0)))
-    with without_device((9, 0)):
-        code = ptx(function, signature, (9, 0), made.bounds, False)
-    copies, levels = 4 if n_dims == 2 else 2, {"none": 0, "last": 1, "every": depth}[norms]
+    made = pass_kernel(FORMULAS[case].stencil("float32"), depth, norms, 21)
+    code = ptx_of(made.kernel, elements=TABLE["float32"], bounds=made.bounds, fused=False)
+    copies, levels = 2 if case == "1-D" else 4, {"none": 0, "last": 1, "every": depth}[norms]
     assert code.count("fma.rn.f32") == copies * levels * 6 and ".local" not in code  # a group takes 6
-    assert frame_bytes(_assembled(code, (9, 0))) <= 128
+    assert frame_bytes(code) <= 128

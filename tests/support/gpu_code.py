@@ -1,0 +1,27 @@
+"""Kernels compiled for a GPU, which needs none."""
+
+import re
+
+import pytest
+
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+
+from pennympi.compile.options import KernelOptions
+from pennympi.cuda.compile import Target, _assembled, entry
+from pennympi.cuda.gpu import BOUNDS, ptx, without_device
+
+HOPPER, AMPERE = (9, 0), (8, 0)
+
+
+def ptx_of(kernel, name="kernel", cc=HOPPER, beyond=False, **options):
+    """A kernel as PTX.  beyond: NVSHMEM carries its messages;  options: of ``KernelOptions``"""
+    made = KernelOptions(**options)
+    function, signature = entry(kernel, name, made, Target(cc, beyond))
+    with without_device(cc):
+        return ptx(function, signature, cc, made.bounds or BOUNDS, made.fused)
+
+
+def frame_bytes(code):
+    """Bytes of local memory that a kernel of PTX takes, by its EIATTR_FRAME_SIZE."""
+    found = re.findall(rb"\x04\x11\x08\x00.{4}(.{4})", _assembled(code, HOPPER), re.DOTALL)
+    return max(int.from_bytes(one, "little") for one in found)
