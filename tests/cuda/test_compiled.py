@@ -3,8 +3,7 @@
 import sys
 
 import pytest
-
-pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+from gpu_code import AMPERE, HOPPER, ptx_of
 from wrong_kernels import WRONG, element
 
 from pennympi.app_kernel import cannot_compile
@@ -15,21 +14,11 @@ from pennympi.compile.context import TAGGED
 from pennympi.compile.options import KernelOptions
 from pennympi.cuda import combine, stubs
 from pennympi.cuda import compile as backend
-from pennympi.cuda.gpu import without_device
 from pennympi.kernels.allreduce import TABLE
 from pennympi.kernels.block import lanes, load, store
 from pennympi.kernels.rma.on_stream import get_bytes, put_bytes
 
-HOPPER, AMPERE, FACTOR = (9, 0), (8, 0), 1234567
-
-
-@pytest.fixture
-def ptx():
-    def compiled(kernel, name, **options):
-        return backend.ptx(*backend.entry(kernel, name, KernelOptions(**options), backend.Target(HOPPER)), HOPPER)
-
-    with without_device(HOPPER):
-        yield compiled
+FACTOR = 1234567
 
 
 def times_factor(x):
@@ -41,21 +30,21 @@ def scale(ctx, x, n):
         store(x, i, times_factor(load(x, i)))
 
 
-def test_a_number_of_a_users_module_is_read_each_time(ptx, monkeypatch):
+def test_a_number_of_a_users_module_is_read_each_time(monkeypatch):
     options = {"elements": DTYPES["int64"]}
-    assert "1234567" in ptx(scale, "scale", **options)
+    assert "1234567" in ptx_of(scale, "scale", **options)
     monkeypatch.setattr(sys.modules[__name__], "FACTOR", 7654321)
-    code = ptx(scale, "scale", **options)
+    code = ptx_of(scale, "scale", **options)
     assert "7654321" in code and "1234567" not in code
 
 
-def test_kernels_share_what_is_the_same(ptx):
+def test_kernels_share_what_is_the_same():
     """A second call of another name: what knows no name is there, and its own number is in the code."""
     row = TABLE["one_shot"]
     options = {"reduction": (DTYPES["float32"], "sum"), "constants": constants(row.kernel, DTYPES["float32"], 2)}
-    first = ptx(row.kernel, "allreduce (one_shot)", **options)
+    first = ptx_of(row.kernel, "allreduce (one_shot)", **options)
     before = backend._device.cache_info()
-    second = ptx(row.kernel, "another call", **options)
+    second = ptx_of(row.kernel, "another call", **options)
     after = backend._device.cache_info()
     assert after.hits - before.hits >= 5 * (after.misses - before.misses) > 0
     own = str(backend.call_number("another call") + TAGGED)
@@ -63,9 +52,9 @@ def test_kernels_share_what_is_the_same(ptx):
 
 
 @pytest.mark.parametrize(("kernel", "what"), WRONG, ids=lambda one: getattr(one, "__name__", ""))
-def test_a_text_that_cannot_be_compiled(ptx, kernel, what):
+def test_a_text_that_cannot_be_compiled(kernel, what):
     with pytest.raises(Exception) as caught:  # of many types
-        ptx(kernel, "wrong", elements=DTYPES["float32"])
+        ptx_of(kernel, "wrong", elements=DTYPES["float32"])
     text = str(cannot_compile(kernel, caught.value))
     lines = {one.__code__.co_firstlineno + k for one in (kernel, element) for k in range(3)}
     assert what in text and any(f"wrong_kernels.py:{line} " in text for line in lines), text

@@ -4,8 +4,7 @@ import re
 
 import pytest
 from collective_cases import CASES
-
-pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+from gpu_code import AMPERE, HOPPER, ptx_of
 
 from apps.jacobi import kernels as jacobi_kernels
 from apps.poisson import kernels as poisson_kernels
@@ -17,10 +16,8 @@ from pennympi.collectives.base import constants
 from pennympi.collectives.by_counts import ByCounts
 from pennympi.collectives.calls import ALL
 from pennympi.compile.bind import annotated_kinds
-from pennympi.compile.options import KernelOptions
 from pennympi.cuda import compile as backend
 from pennympi.cuda import condition
-from pennympi.cuda.gpu import without_device
 from pennympi.kernels.algorithm import SWITCH_ADDS, Topology
 from pennympi.kernels.allreduce import PLANNED
 from pennympi.kernels.allreduce import TABLE as ALGORITHMS
@@ -28,7 +25,6 @@ from pennympi.kernels.exchange import TABLE as FORMS
 from pennympi.kernels.halo.exchange import exchange_halos
 from pennympi.kernels.rma import by_staging, on_stream
 
-HOPPER, AMPERE = (9, 0), (8, 0)
 N_PES = 4
 TWO_NODES = Topology((0, 0, 1, 1), ll128_safe=False, stores=False)
 # Loads, the op and stores are alike in every algorithm: each has a dtype and an op in turn, so that all are compiled.
@@ -41,36 +37,23 @@ ACCESS = re.compile(r"\b(?:ld|st)\.global(?:\.nc)?\.v([24])\.[a-z]+(\d+)")
 ACQUIRE, RELEASE = "ld.acquire.sys.global.u64", "st.release.sys.global.u64"
 
 
-@pytest.fixture
-def ptx():
-    """(kernel, name, cc, options of its, beyond) -> its PTX, with what holds for every kernel asserted."""
-
-    def compiled(kernel, name, cc=HOPPER, beyond=False, **options):
-        target = backend.Target(cc, beyond)
-        function, signature = backend.entry(kernel, name, KernelOptions(**options), target)
-        with without_device(cc):
-            code = backend.ptx(function, signature, cc, fused=options.get("fused", True))
-        lines = [line.strip() for line in code.splitlines()]
-        assert f".target sm_{cc[0]}{cc[1]}" in code
-        assert sum(".entry" in line for line in lines) == 1
-        assert beyond or not [line for line in lines if re.search(r"\bcall\b", line)], "a function was not inlined"
-        assert ("griddepcontrol.wait" in code) == target.overlap == (cc == HOPPER)
-        return code
-
-    return compiled
+def ptx(kernel, name, cc=HOPPER, beyond=False, **options):
+    """The PTX of a kernel, with what holds for every kernel asserted."""
+    code = ptx_of(kernel, name, cc, beyond, **options)
+    lines = [line.strip() for line in code.splitlines()]
+    assert f".target sm_{cc[0]}{cc[1]}" in code
+    assert sum(".entry" in line for line in lines) == 1
+    assert beyond or not [line for line in lines if re.search(r"\bcall\b", line)], "a function was not inlined"
+    assert ("griddepcontrol.wait" in code) == backend.Target(cc).overlap == (cc == HOPPER)
+    return code
 
 
-@pytest.fixture
-def allreduce(ptx):
-    """(algorithm, dtype, op, cc) -> the PTX of its kernel."""
-
-    def compiled(algorithm, name, op="sum", cc=HOPPER, n_pes=N_PES, open_params=(), **options):
-        text, dtype = {**ALGORITHMS, **PLANNED}[algorithm].kernel, DTYPES[name]
-        fixed = constants(text, dtype, n_pes, open_params)
-        given = {"reduction": (dtype, op), "constants": fixed, "aligned": True} | options
-        return ptx(text, f"allreduce ({algorithm})", cc, **given)
-
-    return compiled
+def allreduce(algorithm, name, op="sum", cc=HOPPER, n_pes=N_PES, open_params=(), **options):
+    """The PTX of an algorithm's kernel."""
+    text, dtype = {**ALGORITHMS, **PLANNED}[algorithm].kernel, DTYPES[name]
+    fixed = constants(text, dtype, n_pes, open_params)
+    given = {"reduction": (dtype, op), "constants": fixed, "aligned": True} | options
+    return ptx(text, f"allreduce ({algorithm})", cc, **given)
 
 
 def check_messages(code, by_packets):
@@ -84,14 +67,14 @@ def check_messages(code, by_packets):
 
 
 @pytest.mark.parametrize(("turn", "algorithm"), list(enumerate(EVERY)), ids=EVERY)
-def test_allreduce(allreduce, turn, algorithm):
+def test_allreduce(turn, algorithm):
     code = allreduce(algorithm, [*DTYPES][turn % len(DTYPES)], OPS[turn % len(OPS)], (HOPPER, AMPERE)[turn % 3 == 2])
     check_messages(code, "packets" in algorithm)
     assert "multimem" not in code
 
 
 @pytest.mark.parametrize(("name", "op"), [(name, ops[-1]) for name, ops in SWITCH_ADDS.items()])
-def test_nvls(allreduce, name, op):
+def test_nvls(name, op):
     code = allreduce("nvls", name, op)
     check_messages(code, False)
     adds = {"float32": "add.v4.f32", "float16": "add.acc::f32.v4.f16x2", "bfloat16": "add.acc::f32.v4.bf16x2"}
@@ -103,7 +86,7 @@ def test_nvls(allreduce, name, op):
 
 
 @pytest.mark.parametrize("algorithm", [name for name, row in ALGORITHMS.items() if row.residual])
-def test_residual(allreduce, algorithm):
+def test_residual(algorithm):
     """A product and the sum after it are rounded one by one, as on a CPU."""
     name, op = ("float32", "prod") if algorithm == "one_shot" else ("bfloat16", "sum")
     code = allreduce(algorithm, name, op, open_params=("residual",))
@@ -122,7 +105,7 @@ def test_residual(allreduce, algorithm):
         ("one_shot", "int8", "sum", HOPPER),
     ],
 )
-def test_small_elements(allreduce, algorithm, name, op, cc):
+def test_small_elements(algorithm, name, op, cc):
     """As many bytes in an access as of float32, and two results rounded by one instruction, not by integers."""
     code = allreduce(algorithm, name, op, cc, n_pes=2)
     assert "packets" in algorithm or len(ACCESS.findall(code)) >= 4
@@ -135,7 +118,7 @@ def test_small_elements(allreduce, algorithm, name, op, cc):
 
 
 @pytest.mark.parametrize("algorithm", ["ring", "one_shot_packets"])
-def test_allreduce_of_any_alignment(allreduce, algorithm):
+def test_allreduce_of_any_alignment(algorithm):
     """Whole vectors inside, single elements at the ends."""
     code = allreduce(algorithm, "float16", aligned=False)
     assert ".local" not in code
@@ -143,7 +126,7 @@ def test_allreduce_of_any_alignment(allreduce, algorithm):
 
 
 @pytest.mark.parametrize("algorithm", FAR)
-def test_beyond_a_pointer(allreduce, algorithm):
+def test_beyond_a_pointer(algorithm):
     """Every body of ``cuda/remote.py`` compiles, and NVSHMEM is asked for puts, signals and their completion."""
     code = allreduce(algorithm, "float32", beyond=True, aligned=False)
     calls = {"two_shot": ("put", "signal", "quiet"), "ring": ("put_signal", "signal", "quiet")}.get(algorithm, ("put",))
@@ -152,7 +135,7 @@ def test_beyond_a_pointer(allreduce, algorithm):
 
 
 @pytest.mark.parametrize(("turn", "call"), list(enumerate(OTHERS)), ids=map("-".join, OTHERS))
-def test_collectives(ptx, turn, call):
+def test_collectives(turn, call):
     """A dtype and an op for each text, in turn; what only moves data has none."""
     collective, algorithm = call
     case = CASES[collective]
@@ -165,7 +148,7 @@ def test_collectives(ptx, turn, call):
 
 
 @pytest.mark.parametrize("collective", [one for one in ALL if issubclass(one, ByCounts)])
-def test_collectives_by_counts(ptx, collective):
+def test_collectives_by_counts(collective):
     """They know nothing of alignment; a count that is refused goes to the record."""
     reduces = collective.name.startswith("reduce")
     dtype = DTYPES["bfloat16" if reduces else "uint8"]
@@ -179,7 +162,7 @@ def test_collectives_by_counts(ptx, collective):
 
 
 @pytest.mark.parametrize(("form", "cc"), [*((form, HOPPER) for form in FORMS), ("put_signal", AMPERE)])
-def test_exchange(ptx, form, cc):
+def test_exchange(form, cc):
     check_messages(ptx(FORMS[form].kernel, f"exchange ({form})", cc, constants={"n_pes": N_PES}), False)
 
 
@@ -193,14 +176,14 @@ def test_exchange(ptx, form, cc):
         ("barrier", AMPERE, False, True, True),
     ],
 )
-def test_one_sided(ptx, name, cc, moves, signals, waits):
+def test_one_sided(name, cc, moves, signals, waits):
     code = ptx(getattr(on_stream, name), name, cc, constants={"n_pes": N_PES} if name == "barrier" else {})
     assert not moves or (VECTOR["load"].search(code) and VECTOR["store"].search(code))
     assert (RELEASE in code) == signals and (ACQUIRE in code) == waits
 
 
 @pytest.mark.parametrize(("cc", "beyond"), [(HOPPER, False), (AMPERE, True)])
-def test_halos(ptx, cc, beyond):
+def test_halos(cc, beyond):
     """Faces go in units of 16, 8, 4 and 1 bytes, whatever the bytes are of."""
     code = ptx(exchange_halos, "halo exchange", cc, beyond)
     for move in (r"st\.global\.v[24]\.", r"st\.global\.[bu]64", r"st\.global\.[bu]32", r"st\.global\.[bu]8"):
@@ -209,7 +192,7 @@ def test_halos(ptx, cc, beyond):
 
 
 @pytest.mark.parametrize("kernel", [by_staging.put_by_staging, by_staging.get_by_staging])
-def test_by_rooms(ptx, kernel):
+def test_by_rooms(kernel):
     """A block takes the lock of its room before NVSHMEM reads or writes there, and lets it go by a release."""
     lines = ptx(kernel, kernel.__name__, beyond=True).splitlines()
     asked = [i for i, line in enumerate(lines) if re.search(r"pennympi_(put|get)\b", line)]
@@ -219,7 +202,7 @@ def test_by_rooms(ptx, kernel):
 
 
 @pytest.mark.parametrize(("name", "cc"), [("float32", AMPERE), ("float64", HOPPER)])
-def test_jacobi(ptx, name, cc):
+def test_jacobi(name, cc):
     """A thread loads its columns of its rows by 16 bytes before it stores any, and no product of the formula is fused."""
     kernel = jacobi_kernels.sweep(DTYPES[name].numpy.itemsize)
     code = ptx(kernel, "sweep", cc, elements=DTYPES[name])
@@ -242,7 +225,7 @@ CONJUGATE = [  # kernel, dtype, sums that it reads, accesses of one and of two e
 
 
 @pytest.mark.parametrize(("kernel", "name", "sums", "accesses"), CONJUGATE, ids=lambda x: getattr(x, "__name__", str(x)))
-def test_poisson(ptx, kernel, name, sums, accesses):
+def test_poisson(kernel, name, sums, accesses):
     """No product that is rounded is fused with a sum: in a sum that is read, and between levels, they are exact.
 
     Pairs are accessed as vectors.
@@ -257,7 +240,7 @@ def test_poisson(ptx, kernel, name, sums, accesses):
 
 
 @pytest.mark.parametrize("method", ["cg", "pipelined"])
-def test_poisson_on_chip(ptx, method):
+def test_poisson_on_chip(method):
     """The vectors of a thread lie in registers, and no product of its 8 points is fused with a sum."""
     shape = Shape((64, 64, 64), 72 * 66, 8, 16, 128, False, "float64")
     kernel = on_chip_of(shape, method)
@@ -267,12 +250,10 @@ def test_poisson_on_chip(ptx, method):
 
 
 @pytest.mark.parametrize("cc", [HOPPER, AMPERE])
-def test_a_loops_condition(ptx, cc):
+def test_a_loops_condition(cc):
     """The driver's function gets the handle, and both words are read anew."""
-    target, options = backend.Target(cc), KernelOptions()
     ptx(condition.hold, "loop", cc)
-    with without_device(cc):
-        code = backend.ptx(*backend.entry(condition.set_condition, "loop", options, target), cc)
+    code = ptx_of(condition.set_condition, "loop", cc)
     assert ".extern .func cudaGraphSetConditional" in code
     assert len(re.findall(r"\bcall\b", code)) == 1
     assert code.count("ld.volatile.global.u64") == 2

@@ -1,11 +1,15 @@
 """The resident kernel in registers, several PEs' blocks side by side in Python, against NumPy's sweeps, bit for bit."""
 
+import re
+
 import numpy as np
 import pytest
+from gpu_code import ptx_of
 from sweep_reference import diffuse_2d, laplace, swept
 
+from pennympi.arrays.dtypes import TABLE
 from pennympi.cuda.sweep import tile_shape
-from pennympi.cuda.sweep.tile import resident
+from pennympi.cuda.sweep.tile import resident, tiles_of
 from pennympi.grid.decomposition import Decomposition
 from pennympi.kernels.in_kernel.exact import WORDS, SumWords
 from pennympi.kernels.sweep.formula import Stencil
@@ -13,7 +17,7 @@ from pennympi.kernels.sweep.norm import COPIES, LEVEL_BYTES, norm_of
 from pennympi.kernels.sweep.records import SweepFields
 
 pytest.importorskip("greenlet")
-from greenlets import PE_BYTES, Blocks, Memory
+from greenlets import LANES, PE_BYTES, Blocks, Memory
 
 LINE_BYTES, RATE = 64, 0.1
 CASES = [  # points, PEs, periodic, depth, blocks of a PE, warps of a block, sweeps of each launch, dtype, norms
@@ -74,3 +78,22 @@ def test_tile_kernel(monkeypatch, points, pes, periodic, depth, blocks, warps, c
         added = sum(one.view(one.norms, (levels, COPIES, WORDS), np.int64).sum(1) for one in every)
         found = [norm_of(SumWords(*map(int, words[:7]))) for words in added]
         assert found[: len(wanted) if norms == "every" else 1] == list(wanted if norms == "every" else wanted[-1:])
+
+
+def test_machine_code():
+    """All is inlined, nothing lies in local memory, and packets travel by 16 bytes."""
+    parts = Decomposition((60, 101), (1, 1), (True, False), (1, 1), (0,))
+    made = resident(Stencil(diffuse_2d, 2, "float64", 1, True), parts, 0, 2, "every", 16)
+    assert made.blocks <= 16 and made.threads % LANES == 0
+    assert len(made.tables(1 << 20, [0])) == LANES * made.blocks
+    options = {"bounds": made.bounds, "fused": False, "shared_bytes": made.shared_bytes}
+    code = ptx_of(made.kernel, elements=TABLE["float64"], **options)
+    assert not re.search(r"\bcall\b|\.local\b", code)
+    assert "st.volatile.global.v4.u32" in code and "ld.volatile.global.v4.u32" in code
+    assert "red.global.add.u64" in code
+
+
+def test_no_tiles():
+    parts = Decomposition((3000, 3000), (1, 1), (False, False), (1, 1), (0,))
+    assert tiles_of(Stencil(diffuse_2d, 2, "float32", 1, True), parts, 0, 4, 132) is None
+    assert tiles_of(Stencil(diffuse_2d, 3, "float32", 1, True), parts, 0, 4, 132) is None
