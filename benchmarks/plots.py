@@ -6,7 +6,8 @@ A line or a bar above 1 is faster.  Only what was measured beside others in the 
 from rows import RESULTS, best, read
 
 from pennympi.bench import result
-from pennympi.bench.plot import ratios, save
+from pennympi.bench.baselines import BASELINES
+from pennympi.bench.columns import OURS
 from pennympi.units import size_text
 
 HEAD_PT = 10.5
@@ -22,6 +23,16 @@ KINDS = {  # of conjugate gradients: the variants that a bar is the fastest of
     "ours": ("on_chip", "loop", "persistent", "graph", "stream"), "over NCCL": ("nccl", "nccl-graph"),
     "over MPI": ("mpi",), "public solver": ("CuPy, one GPU", "NVIDIA, double"),
 }  # fmt: skip
+
+
+def ratios(found):
+    """{size in bytes: time of the best baseline / time of the library}, of the first dtype and op; {} without both."""
+    ours, theirs = {}, {}
+    for row in found.groups()[0].rows:
+        least = theirs if row.implementation in BASELINES else ours
+        if least is theirs or row.implementation == OURS or OURS not in found.implementations():
+            least[row.size_bytes] = min(row.median_us, least.get(row.size_bytes, row.median_us))
+    return {size: theirs[size] / us for size, us in sorted(ours.items()) if size in theirs}
 
 
 def pyplot():
@@ -161,5 +172,6 @@ def figures():
 
 def write(folder):
     """Write each figure to a folder, as SVG; the same results make the same files."""
+    pyplot().rcParams["svg.hashsalt"] = "pennympi"
     for name, figure in figures().items():
-        save(figure, folder / f"{name}.svg")
+        figure.savefig(folder / f"{name}.svg", dpi=110, metadata={"Date": None})

@@ -1,7 +1,9 @@
 """The checks at the start of each call: the team is open and, in debug mode, all PEs make the same call."""
 
 from collections.abc import Callable
+from typing import Any
 
+from .arrays.dtypes import is_int
 from .errors import CollectiveMismatchError, NotInitialized
 from .job.job import Job
 from .settings import setting
@@ -54,3 +56,12 @@ class CallGuard:
         if any(one != texts[0] for one in texts):
             calls = "; ".join(f"PE {pe} {one}" for pe, one in enumerate(texts[:16]))
             raise CollectiveMismatchError(f"{difference}: {calls}")
+
+
+def check_pe(pe: Any, n_pes: int, name: str = "pe") -> int:
+    """``pe`` as an int.  Raises TypeError if it is not an int, ValueError if the team has no such PE."""
+    if not is_int(pe):
+        raise TypeError(f"{name} {pe!r} is not an int")
+    if not 0 <= pe < n_pes:
+        raise ValueError(f"{name} {pe} is outside this team of {n_pes} PEs (0..{n_pes - 1})")
+    return int(pe)

@@ -1,17 +1,59 @@
-"""The one-sided operations of a team, and exchanges of two PEs, as their user calls them."""
+"""The one-sided operations of a team, and exchanges of two PEs."""
+
+from collections.abc import Callable
+from typing import Any
 
 from .annotations import AnyStream, Array, ExchangeForm
+from .arrays.array_view import ArrayView, check_alike
+from .arrays.dtypes import is_int
+from .call_guard import check_pe
 from .collectives.base import CollectiveContext
 from .collectives.exchange import Exchange
-from .rma import OneSided
+from .compile.options import PLAIN, KernelOptions
+from .kernels.block import POISON
+from .kernels.rma import by_staging
+from .kernels.rma import on_stream as kernels
+from .memory.symmetric import keep
+from .memory.workspace import make_workspace
+from .state import state
+
+MIN_BLOCK_BYTES = 16384  # that one block of a put moves, unless the put is smaller
+KERNEL_MAX_BYTES = 256 << 10  # of a put by a kernel of the library; larger ones go by NVSHMEM's host call
+COUNTERS = 1024  # put_signals of several blocks that may be in flight at the same time
+WARP_THREADS = 32  # of a launch that only waits or signals
+STAGING_SLOTS, STAGING_SLOT_BYTES = 32, 65536  # for arrays that NVSHMEM does not know
 
 
-class OneSidedCalls:
-    """Puts, gets, signals and exchanges."""
+class OneSided:
+    """Puts, gets, signals and exchanges of one team."""
 
     def __init__(self, context: CollectiveContext):
-        self._backend, self._guard = context.backend, context.guard
-        self._rma = OneSided(context.backend, context.job, context.arrays)
+        backend, job = self._backend, self._job = context.backend, context.job
+        self._guard, self._arrays, self._handle_of = context.guard, context.arrays, backend.streams.handle
+        self._counters = backend.heap.take_words([0] * COUNTERS)
+        self._next = 0
+        self._checked: dict[tuple[Any, ...] | None, tuple[int, int, int, bool, int]] = {}  # by facts: puts seen before
+        self._graph_counters: list[int] = []  # not yet used by a graph
+        self._through_staging = not backend.peers.stores
+        wanted: list[tuple[Callable[..., Any], str, KernelOptions]] = [
+            (kernels.put_bytes, "put", PLAIN),
+            (kernels.get_bytes, "get", PLAIN),
+            (kernels.put_bytes_signal, "put_signal", PLAIN),
+            (kernels.wait_signal, "wait_signal", PLAIN),
+            (kernels.barrier, "barrier", KernelOptions(constants={"n_pes": job.n_pes})),
+        ]
+        if self._through_staging:  # arrays that NVSHMEM does not know
+            wanted.append((by_staging.put_by_staging, "put by staging", PLAIN))
+            wanted.append((by_staging.get_by_staging, "get by staging", PLAIN))
+        own = len(wanted) * job.control.local // job.control.n_local  # the PEs of a node compile side by side
+        made = {one[1]: backend.compiler.kernel(*one) for one in wanted[own:] + wanted[:own]}
+        self._put, self._get, self._put_signal = made["put"], made["get"], made["put_signal"]
+        self._wait, self._barrier = made["wait_signal"], made["barrier"]
+        n_slots = STAGING_SLOTS if self._through_staging else 0
+        workspace = make_workspace(backend, job, 0, n_slots * STAGING_SLOT_BYTES, 2 * job.n_pes, 1)
+        self._barrier_args = (job.me, job.n_pes, workspace.signals, workspace.epochs)
+        self._by_staging = [made.get(f"{what} by staging", made[what]) for what in ("put", "get")]
+        self._staging = (workspace.outbox, backend.heap.take_words([0] * n_slots), STAGING_SLOT_BYTES) if n_slots else ()
         self._exchange = Exchange(context)
 
     def put(self, dst: Array, src: Array, pe: int, stream: AnyStream | None = None) -> None:
@@ -23,7 +65,16 @@ class OneSidedCalls:
         Raises TypeError, ValueError (dst, src, pe), Unsupported (dtype), PeerTimeout.
         """
         self._guard.check_open()
-        self._rma.put(dst, src, pe, self._backend.streams.handle(stream))
+        handle = self._handle_of(stream)
+        to, source, nbytes, through_staging, _ = self._checked_put(dst, src, pe)
+        if nbytes == 0:
+            return
+        if through_staging:
+            self._put_by_staging(to, source, nbytes, pe, handle)
+            return
+        if nbytes > KERNEL_MAX_BYTES and self._put_by_engine(to, source, nbytes, pe, handle):
+            return
+        self._put.launch(self._blocks(nbytes), (to, source, nbytes, pe), handle)
 
     def get(self, dst: Array, src: Array, pe: int, stream: AnyStream | None = None) -> None:
         """``dst`` = ``src`` on PE ``pe``, in stream order.  Not collective.
@@ -33,7 +84,20 @@ class OneSidedCalls:
         Raises as ``put``.
         """
         self._guard.check_open()
-        self._rma.get(dst, src, pe, self._backend.streams.handle(stream))
+        handle = self._handle_of(stream)
+        to, source = self._pair(dst, src, pe, symmetric_dst=False)
+        if source.nbytes == 0:
+            return
+        if self._unknown(to, pe):
+            args = (to.address, source.address, source.nbytes, pe, *self._staging, 0)
+            self._by_staging[1].launch(min(STAGING_SLOTS, self._blocks(source.nbytes)), args, handle)
+            return
+        beyond = self._backend.peers.offsets[pe] is None
+        if (beyond or source.nbytes > KERNEL_MAX_BYTES) and self._backend.peers.get(
+            to.address, source.address, source.nbytes, pe, handle
+        ):
+            return
+        self._get.launch(self._blocks(source.nbytes), (to.address, source.address, source.nbytes, pe), handle)
 
     def put_signal(
         self, dst: Array, src: Array, signal: Array, value: int, pe: int, stream: AnyStream | None = None
@@ -48,7 +112,19 @@ class OneSidedCalls:
         Raises as ``put``.
         """
         self._guard.check_open()
-        self._rma.put_signal(dst, src, signal, value, pe, self._backend.streams.handle(stream))
+        handle = self._handle_of(stream)
+        to, source, nbytes, through_staging, word = self._checked_put(dst, src, pe, signal)
+        value = _value(value)
+        if nbytes and through_staging:
+            self._put_by_staging(to, source, nbytes, pe, handle, word, value)
+            return
+        if nbytes > KERNEL_MAX_BYTES and self._put_by_engine(to, source, nbytes, pe, handle):
+            self._backend.peers.quiet(handle)
+            nbytes = 0  # the kernel only signals: it knows whether an earlier wait has given up
+        # NVSHMEM fuses a put with its signal only within one block.
+        blocks = self._blocks(nbytes) if self._backend.peers.by_pointer[pe] else 1
+        args = (to, source, nbytes, pe, word, value, self._counter(handle) if blocks > 1 else 0)
+        self._put_signal.launch(blocks, args, handle)
 
     def wait_signal(self, signal: Array, value: int, source: int | None = None, stream: AnyStream | None = None) -> None:
         """Hold the stream until ``signal`` of this PE is at least ``value``.  Not collective.
@@ -58,21 +134,26 @@ class OneSidedCalls:
         Raises TypeError, ValueError (signal, value, source), PeerTimeout.
         """
         self._guard.check_open()
-        self._rma.wait_signal(signal, value, source, self._backend.streams.handle(stream))
+        handle = self._handle_of(stream)
+        word = self._word(signal)
+        if source is not None:
+            check_pe(source, self._job.n_pes)
+        self._backend.streams.order.record_pending()
+        self._wait.launch(1, (word, _value(value), -1 if source is None else source), handle, WARP_THREADS)
 
     def quiet(self, stream: AnyStream | None = None) -> None:
         """Complete this PE's earlier puts, in stream order.  Not collective.  Raises TypeError (not a stream)."""
         self._guard.check_open()
-        self._backend.peers.quiet(self._backend.streams.handle(stream))
+        self._backend.peers.quiet(self._handle_of(stream))
 
     def barrier(self, stream: AnyStream | None = None) -> None:
         """Hold the stream until the streams of all PEs have come to this call, and complete earlier puts.  Collective.
 
         Raises TypeError (not a stream), PeerTimeout.
         """
-        handle = self._backend.streams.handle(stream)
+        handle = self._handle_of(stream)
         self._guard.enter("barrier")
-        self._rma.barrier(handle, stream)
+        self._backend.streams.order.enqueue(self._launch_barrier, (), handle, stream)
 
     def exchange(
         self, recv: Array, send: Array, pe: int, form: ExchangeForm = "put_signal", stream: AnyStream | None = None
@@ -85,4 +166,83 @@ class OneSidedCalls:
         Raises TypeError, ValueError (arrays, pe, form), Unsupported (dtype), PeerTimeout.
         """
         self._guard.check_open()
-        self._exchange.swap(recv, send, pe, form, self._backend.streams.handle(stream), stream)
+        self._exchange.swap(recv, send, pe, form, self._handle_of(stream), stream)
+
+    def _put_by_engine(self, to: int, source: int, nbytes: int, pe: int, stream: int) -> bool:
+        """Put by the device's copy engine, unless this PE has given up; False where that is not how this device puts."""
+        self._backend.streams.hold_if_given_up(stream)
+        return self._backend.peers.put(to, source, nbytes, pe, stream)
+
+    def _put_by_staging(
+        self, to: int, source: int, nbytes: int, pe: int, stream: int, word: int = 0, value: int = 0
+    ) -> None:
+        """word, value: the signal that follows; word 0: none"""
+        args = (to, source, nbytes, pe, *self._staging, self._counter(stream), word, value)
+        self._by_staging[0].launch(min(STAGING_SLOTS, self._blocks(nbytes)), args, stream)
+
+    def _counter(self, stream: int) -> int:
+        """Address of a counter of finished blocks; its own for a captured put, because a graph may run at any time."""
+        if not self._backend.streams.capture_id(stream):
+            self._next = (self._next + 1) % COUNTERS
+            return self._counters + 8 * self._next
+        if not self._graph_counters:
+            first = self._backend.heap.take_words([0] * COUNTERS)
+            self._graph_counters = [first + 8 * k for k in range(COUNTERS)]
+        return self._graph_counters.pop()
+
+    def _launch_barrier(self, stream: int) -> None:
+        self._backend.peers.quiet(stream)
+        self._barrier.launch(1, self._barrier_args, stream, WARP_THREADS)
+
+    def _blocks(self, nbytes: int) -> int:
+        return max(1, min(self._backend.max_blocks, nbytes // MIN_BLOCK_BYTES))
+
+    def _checked_put(self, dst: Any, src: Any, pe: int, *signal: Any) -> tuple[int, int, int, bool, int]:
+        """Addresses of dst and src, bytes, whether they go through staging, address of the signal (0: none).
+
+        What was checked once is found by its facts: the check takes longer than a message to another node.
+        """
+        facts = None if state.freed else self._backend.heap.facts((state.changes, dst, src, pe, *signal))
+        found = self._checked.get(facts)
+        if found is None:
+            to, source = self._pair(dst, src, pe, symmetric_dst=True)
+            word = self._word(*signal) if signal else 0
+            found = to.address, source.address, source.nbytes, self._unknown(source, pe), word
+            if facts:
+                keep(self._checked, facts, found)
+        return found
+
+    def _pair(self, dst: Any, src: Any, pe: int, symmetric_dst: bool) -> tuple[ArrayView, ArrayView]:
+        """The checked array views of dst and src.  symmetric_dst: dst must be symmetric, else src."""
+        check_pe(pe, self._job.n_pes)
+        to, source = self._backend.heap.array_view(dst, True), self._backend.heap.array_view(src, False)
+        held = (self._arrays.holds(to), self._arrays.holds(source))
+        if not held[0 if symmetric_dst else 1]:
+            raise ValueError(
+                f"{'dst of a put' if symmetric_dst else 'src of a get'} must be a symmetric array or a view of one "
+                f"(team.empty and so on), because it names the instance on PE {pe}"
+            )
+        if to.count != source.count or to.dtype is not source.dtype:
+            check_alike(dst=to, src=source)
+        return to, source
+
+    def _unknown(self, own: ArrayView, pe: int) -> bool:
+        """Whether NVSHMEM carries what is put from, or got into, an array of this PE, and does not know it."""
+        return self._through_staging and not self._backend.peers.by_pointer[pe] and not self._arrays.known(own)
+
+    def _word(self, signal: Any) -> int:
+        """The address of a signal word.  Raises ValueError."""
+        view = self._backend.heap.array_view(signal, True)
+        is_word = view.count == 1 and view.dtype.name in ("uint64", "int64") and view.address % 8 == 0
+        if not is_word or not self._arrays.holds(view):
+            raise ValueError("a signal is one element of team.signals(n): pass a view such as signals[i:i+1]")
+        return view.address
+
+
+def _value(value: Any) -> int:
+    """A signal's value as an int.  Raises TypeError or ValueError."""
+    if not is_int(value):
+        raise TypeError(f"signal value {value!r} is not an int")
+    if not 0 <= value < POISON:
+        raise ValueError(f"signal value {value} is outside 0..2**62-1: values only grow, from 0")
+    return int(value)

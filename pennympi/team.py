@@ -9,7 +9,7 @@ from .annotations import AnyStream, Array, DTypeLike, NewArray, Number, Priority
 from .app_kernel import AppKernel, compile_kernels
 from .arrays.dtypes import DEFAULT, dtype_of, dtype_of_value, scalar
 from .backend import Backend, Body
-from .call_guard import FINALIZED, CallGuard
+from .call_guard import FINALIZED, CallGuard, check_pe
 from .collectives.base import CollectiveContext
 from .collectives.calls import Collectives
 from .compile.options import LaunchBounds
@@ -21,8 +21,7 @@ from .kernels.algorithm import MAX_THREADS
 from .loop import Loop, make_loop
 from .memory.symmetric import SymmetricArrays
 from .memory.workspace import Workspaces
-from .one_sided import OneSidedCalls
-from .rma import check_pe
+from .one_sided import OneSided
 from .selection.choose import agree_on_selection
 from .state import state
 from .topology.facts import facts
@@ -32,7 +31,7 @@ from .topology.topology import topology_of
 from .units import size_text
 
 
-class Team(OneSidedCalls, Collectives):
+class Team(OneSided, Collectives):
     """A group of PEs with a symmetric heap; made by ``pennympi.init``.
 
     me, n_pes:   this PE's number and the number of PEs; ``rank`` and ``size`` are other names of them
@@ -69,7 +68,7 @@ class Team(OneSidedCalls, Collectives):
         self._arrays = SymmetricArrays(backend, job, self._workspaces)
         context = CollectiveContext(backend, job, guard, self._arrays, self.pe_topology, self._workspaces, sms)
         self._context = context
-        OneSidedCalls.__init__(self, context)
+        OneSided.__init__(self, context)
         Collectives.__init__(self, context, selection)
         state.teams.add(self)
 
@@ -181,7 +180,7 @@ class Team(OneSidedCalls, Collectives):
         """
         self._guard.check_open()
         parts = agreed_decomposition(self._job, self.pe_topology, shape, dims, periodic, halo)
-        return Grid(self._context, self._rma, parts, self.plan_allreduce)
+        return Grid(self._context, self.get, parts, self.plan_allreduce)
 
     def plan_loop(
         self, body: Body | Sequence[Body], value: Array, below: float, most: int = 10_000, done: Array | None = None

@@ -20,7 +20,7 @@ tests() { # name, ranks, pytest arguments: every rank's output in OUT, the end o
 forced() { PENNYMPI_FORCE_NVSHMEM_PUT=1 tests forced 2 -k "allreduce or rma or exchange"; }
 for step in $steps; do
     case $step in
-    bench) mpirun -np "$gpus" python3 -m pennympi bench allreduce -e 1G --against nccl,nccl-symmetric --plot "$out/allreduce-${gpus}gpus.svg" \
+    bench) mpirun -np "$gpus" python3 -m pennympi bench allreduce -e 1G --against nccl,nccl-symmetric \
         --output "$out/allreduce-${gpus}gpus.json" | tee "$out/bench.txt" | tail -22 ;;
     tests) # as many at once as there are GPUs for: 1 beside 3, 2 beside the forced puts, then 4
         for n in $(seq 1 $((gpus / 2))); do

@@ -5,6 +5,7 @@ from typing import Any
 from ..arrays.array_view import check_pair
 from ..arrays.dtypes import DType
 from ..backend import Kernel
+from ..call_guard import check_pe
 from ..compile.options import KernelOptions
 from ..job.control import tag_of
 from ..kernels.block import EPOCH_BITS
@@ -12,7 +13,6 @@ from ..kernels.exchange import TABLE
 from ..kernels.records import Message
 from ..memory.symmetric import keep
 from ..memory.workspace import Workspace, make_workspace
-from ..rma import check_pe
 from ..state import state
 from .base import CollectiveContext, Launch
 

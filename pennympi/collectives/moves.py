@@ -5,8 +5,8 @@ from typing import Any
 from mpi4py.MPI import IN_PLACE
 
 from ..arrays.array_view import ArrayView, overlap
+from ..call_guard import check_pe
 from ..kernels import all_gather, all_to_all, broadcast
-from ..rma import check_pe
 from .base import Collective
 from .kinds import Addresses, Moved
 

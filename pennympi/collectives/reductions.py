@@ -4,8 +4,8 @@ from typing import Any
 
 from ..arrays.array_view import overlap
 from ..arrays.operators import reduction
+from ..call_guard import check_pe
 from ..kernels import reduce, reduce_scatter
-from ..rma import check_pe
 from .base import Collective
 from .kinds import Addresses, Reduced
 

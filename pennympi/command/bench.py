@@ -11,7 +11,7 @@ from typing import Any
 from .. import __version__
 from ..arrays.dtypes import TABLE as DTYPES
 from ..arrays.operators import NAMES as OPS
-from ..bench import columns, plot, setup
+from ..bench import columns, setup
 from ..bench.baselines import BASELINES
 from ..bench.cases import CASES
 from ..bench.implementation import Implementation
@@ -52,7 +52,6 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--sms", type=whole(1, 1 << 10), default=0, metavar="N", help="multiprocessors that a call may hold at most")
     add("--plan", action="store_true", help="measure persistent plans instead of calls")
     add("--output", type=Path, metavar="JSON", help="write all results to a file")
-    add("--plot", type=Path, nargs="?", const=Path("bench.svg"), metavar="FILE", help="draw them (bench.svg)")
 
 
 def problem(args: argparse.Namespace) -> str:
@@ -62,8 +61,7 @@ def problem(args: argparse.Namespace) -> str:
         max_bytes = max(swept(args))
     except ValueError as error:
         return str(error)
-    files = [check_writable(args.output), check_writable(args.plot), plot.MISSING if args.plot else ""]
-    return setup.too_large(max_bytes) or next(filter(None, files), "")
+    return setup.too_large(max_bytes) or check_writable(args.output)
 
 
 def swept(args: argparse.Namespace) -> list[int]:
@@ -89,9 +87,8 @@ def run(args: argparse.Namespace) -> int:
         for line in measure_all(team, case, implementations, every_size, kinds, options, result):
             show(line)
         show("\n".join([*columns.comparison(result), *columns.tail(result)]))
-        for path, write in ((args.output, result.write), (args.plot, lambda path: plot.draw(result, path))):
-            if path:
-                written(team, lambda: write(path))  # noqa: B023 (called at once)
+        if args.output:
+            written(team, lambda: result.write(args.output))
         return 1 if any(row.wrong for row in result.rows) else 0 if result.rows else 2
 
 

@@ -17,7 +17,6 @@ from ..errors import Unsupported
 from ..files import replacing
 from ..job import liveness
 from ..job.on_all import Made, on_all
-from ..rma import OneSided
 from .decomposition import Decomposition
 from .layout import layout_of
 from .messages import points_of
@@ -33,10 +32,10 @@ def device_array(backend: Backend, data: Data, dtype: DType) -> Any:
 
 
 class Whole:
-    """Whole fields of a grid.  All methods are collective."""
+    """Whole fields of a grid.  All methods are collective.  get: ``Team.get``"""
 
-    def __init__(self, context: CollectiveContext, rma: OneSided, grid: Decomposition):
-        self._backend, self._job, self._rma, self._grid = context.backend, context.job, rma, grid
+    def __init__(self, context: CollectiveContext, get: Callable[..., None], grid: Decomposition):
+        self._backend, self._job, self._get, self._grid = context.backend, context.job, get, grid
 
     def gather(self, view: ArrayView, root: int) -> Data | None:
         """``Grid.gather``."""
@@ -107,7 +106,7 @@ class Whole:
             rows = layout_of(self._grid, pe, view.dtype.item_bytes).stored
             n = math.prod(rows)
             flat = heap.new((n,), view.dtype, handle)
-            self._rma.get(flat, heap.view(view.address, (n,), view.dtype), pe, handle)
+            self._get(flat, heap.view(view.address, (n,), view.dtype), pe)
             points = np.asarray(flat.get() if hasattr(flat, "get") else flat).reshape(rows)
             yield self._grid.part(pe), points[self._own(pe)]
             liveness.show_alive(time.monotonic_ns())  # to the others, who wait

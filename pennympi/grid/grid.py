@@ -9,9 +9,9 @@ import numpy as np
 from ..annotations import AnyStream, Array, DTypeLike, EngineName, NewArray, Number, Plan
 from ..arrays.array_view import ArrayView
 from ..arrays.dtypes import DEFAULT, TABLE, DType, dtype_of, dtype_of_value, scalar
+from ..call_guard import check_pe
 from ..collectives.base import CollectiveContext
 from ..memory.symmetric import Storage
-from ..rma import OneSided, check_pe
 from .decomposition import Decomposition, Sizes
 from .exchange import KernelHalo, halos_of, plan_exchange, text_of
 from .gather_io import Whole, device_array
@@ -41,11 +41,15 @@ class Grid:
     """
 
     def __init__(
-        self, context: CollectiveContext, rma: OneSided, parts: Decomposition, plan_allreduce: Callable[..., Plan]
+        self,
+        context: CollectiveContext,
+        get: Callable[..., None],
+        parts: Decomposition,
+        plan_allreduce: Callable[..., Plan],
     ):
         self._context, self._parts, me = context, parts, context.job.me
         self._plan_allreduce = plan_allreduce
-        self._whole, self._boxes, self._push = Whole(context, rma, parts), boxes_of(parts, me), None
+        self._whole, self._boxes, self._push = Whole(context, get, parts), boxes_of(parts, me), None
         self.shape, self.dims, self.periodic, self.halo = parts.shape, parts.dims, parts.periodic, parts.halo
         self.coords, self.first, self.own, self.local = parts.place(me), parts.first(me), parts.own(me), parts.local(me)
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from pennympi.arrays.dtypes import TABLE as DTYPES
-from pennympi.bench import plot, result
+from pennympi.bench import result
 from pennympi.bench.cases import CASES
 from pennympi.bench.implementation import plain
 from pennympi.bench.run import Options, Run
@@ -67,28 +67,6 @@ def test_a_wrong_element_is_found(team):
     run = Run(team, CASES["allreduce"], DTYPES["int32"], "max", Options(effort=QUICK, graph=False), seed=1)
     for kind, wrong in ((Ours, 0), (Broken, 1)):
         assert run.measure([kind(team, plain(team, 4096))], 4096, False)["pennympi"].wrong == wrong
-
-
-def of(**us):
-    """A result at two sizes: the times of each implementation, nccl_symmetric for nccl-symmetric."""
-    rows = [
-        result.Row("allreduce", name.replace("_s", "-s"), "float32", "sum", n, n // 4, False, "host", t, t, t, 1, 1, 0)
-        for name, times in us.items()
-        for n, t in zip((1024, 4096), times, strict=True)
-    ]
-    return result.Result({"PEs": 2, "device": "x"}, {}, rows)
-
-
-def test_pictures(tmp_path):
-    pytest.importorskip("matplotlib")
-    found = of(pennympi=(2.0, 4.0), ring=(8.0, 3.0), nccl=(3.0, 20.0), nccl_symmetric=(5.0, 6.0))
-    assert plot.ratios(found) == {1024: 1.5, 4096: 1.5}, "the best of the others over the library's choice"
-    assert plot.ratios(of(ring=(8.0, 3.0), tree=(1.0, 9.0), mpi=(3.0, 6.0))) == {1024: 3.0, 4096: 2.0}
-    assert plot.ratios(of(ring=(8.0, 3.0))) == {}
-    for name in ("a.svg", "b.svg", "c.png"):
-        plot.draw(found, tmp_path / name)
-    assert (tmp_path / "a.svg").read_bytes() == (tmp_path / "b.svg").read_bytes()
-    plot.draw(of(ring=(8.0, 3.0)), tmp_path / "c.png")
 
 
 def test_an_order_that_changed():

@@ -1,4 +1,4 @@
-"""Random exchanges and one-sided calls, as ``pennympi/collectives/exchange.py`` and ``pennympi/rma.py`` launch them."""
+"""Random exchanges and one-sided calls, as the library launches them (``exchange.py``, ``one_sided.py``)."""
 
 from collections.abc import Callable
 from random import Random
