@@ -1,7 +1,7 @@
 """Run the tests in one process each, under mpirun and over hosts, and add up the counts of rank 0.
 
     python tools/run_tests.py                            `make test`: one process, 2 and 4 ranks, 2 hosts of 2 ranks
-    python tools/run_tests.py --rest                     what `make test-all` runs beside it; adds the counts of both
+    python tools/run_tests.py --rest                     what `make test-all` runs beside it
     python3 tools/run_tests.py --gpus 1 --ranks 1        `make test-gpu`: what depends on the device
     python tools/run_tests.py --ranks 4 --with-mpi       all tests under mpirun
     python tools/run_tests.py --hosts 2x3                the tests with a hosts mark, over 2 hosts with 3 ranks each
@@ -17,7 +17,6 @@ The last line is "N passed, N failed". The status is 0 when nothing failed, no r
 
 import argparse
 import contextlib
-import json
 import os
 import re
 import shlex
@@ -32,12 +31,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = ROOT / "build" / "tests"
-TOTAL = OUTPUT / "total.json"  # of `make test`, for the rest
 # Every rank writes its own file and has its own temporary folder, because pytest's numbered folders collide.
 RANK = """r=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${PMIX_RANK:-0}}}
 [ -z "$TEST_NODE_RANKS" ] || export PENNYMPI_NODE=$((r / TEST_NODE_RANKS))
 exec "$@" --basetemp "$TEST_TMP/$r" >"$TEST_OUT/rank$r.txt" 2>&1"""
-LINE = re.compile(r"^([.sFExX]+) *(?:\[ *(\d+)%\])?$", re.MULTILINE)  # of pytest: a letter a test, and how far it is
 SHOW_S = 10.0  # from one line about a run under way to the next
 SUMMARY = re.compile(r"^(?:=+ )?(\d+ \w+.*) in [\d.]+s", re.MULTILINE)
 TIMEOUT = re.compile(r"Timeout \(\d+:\d\d:\d\d\)!")  # faulthandler's, when one test took too long
@@ -109,39 +106,15 @@ def end(launcher, mark):
     return launcher.wait()
 
 
+def text_of(path):
+    return path.read_text(errors="replace") if path.exists() else ""
+
+
 def counts(path):
     """(passed, failed) in the summary line of one rank's output; zeros while there is no such line."""
-    summary = SUMMARY.findall(path.read_text(errors="replace") if path.exists() else "")[-1:]
+    summary = SUMMARY.findall(text_of(path))[-1:]
     found = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|error)", "".join(summary))}
     return found.get("passed", 0), found.get("failed", 0) + found.get("error", 0)
-
-
-class Shown:
-    """How far a run is: one line on a terminal, overwritten each second, else a line every SHOW_S seconds, on stderr."""
-
-    def __init__(self, name, output):
-        self._name, self._output, self._begin = name, output, time.monotonic()
-        self._terminal, self._last = sys.stderr.isatty(), time.monotonic()
-
-    def show(self):
-        """Say how far rank 0 is, if it is time."""
-        now = time.monotonic()
-        if now - self._last < (1.0 if self._terminal else SHOW_S):
-            return
-        self._last = now
-        text = self._output.read_text(errors="replace") if self._output.exists() else ""
-        lines = LINE.findall(text)
-        percent = next((f" ({number} %)" for _, number in reversed(lines) if number), "")
-        done = sum(len(letters) for letters, _ in lines)
-        line = f"{self._name}: {done} tests done{percent} after {now - self._begin:.0f} s"
-        print(
-            f"\r\033[K{line}" if self._terminal else line, end="" if self._terminal else "\n", file=sys.stderr, flush=True
-        )
-
-    def clear(self):
-        """Clear the line before output."""
-        if self._terminal:
-            print("\r\033[K", end="", file=sys.stderr, flush=True)
 
 
 def run(name, command, env, limit_s):
@@ -153,18 +126,20 @@ def run(name, command, env, limit_s):
     out.mkdir(parents=True)
     with tempfile.TemporaryDirectory(prefix="pennympi-tests-") as scratch, (out / "launcher.txt").open("wb") as printed:
         env = env | {"TEST_MARK": mark, "TEST_OUT": str(out), "TEST_TMP": scratch}
-        shown = Shown(name, out / "rank0.txt")
+        shown = begin
         launcher = subprocess.Popen(command, env=env, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=printed, stderr=printed)
         try:
             while launcher.poll() is None and not why:
                 time.sleep(0.2)
-                shown.show()
+                if time.monotonic() > shown + SHOW_S:
+                    shown = time.monotonic()
+                    last = text_of(out / "rank0.txt").splitlines()[-1:]
+                    print(f"{name}, {shown - begin:.0f} s:", *last, file=sys.stderr, flush=True)
                 if limit == begin + limit_s and any(counts(path)[1] for path in out.glob("rank*.txt")):
                     limit = time.monotonic() + 10  # the other ranks wait for a rank that failed alone
                 if time.monotonic() > limit:
                     why = HUNG if limit == begin + limit_s else "a rank failed, the others were ended"
         finally:
-            shown.clear()
             status = end(launcher, mark)
     texts = {path.stem: path.read_text(errors="replace") for path in sorted(out.iterdir())}
     passed, failed = counts(out / "rank0.txt")
@@ -226,28 +201,20 @@ def arguments():
 
 def main():
     args, begin = arguments(), time.monotonic()
-    total = {"passed": 0, "failed": 0}
-    if args.rest and TOTAL.exists():
-        total = json.loads(TOTAL.read_text())
+    n_passed, n_failed = 0, 0
     env = environment(args.python, shlex.split(args.mpirun)[0])
     for name, command, variables in planned(args):
         passed, failed, why = run(name, command, env | variables, args.limit)
         if not passed and not failed and not args.pytest:
             failed = 1
             print(f"{name}: no test ran")
-        total["passed"] += passed
-        total["failed"] += failed
+        n_passed += passed
+        n_failed += failed
         if why == HUNG:
             break
-    TOTAL.unlink(missing_ok=True)
-    seconds = time.monotonic() - begin
-    if args.rest:
-        print(f"make test {total.get('seconds', 0):.0f} s, the rest {seconds:.0f} s")
-    else:
-        TOTAL.write_text(json.dumps(total | {"seconds": seconds}))
-        print(f"{seconds:.0f} s")
-    print(f"{total['passed']} passed, {total['failed']} failed")
-    return int(total["failed"] > 0 or total["passed"] == 0)
+    print(f"{time.monotonic() - begin:.0f} s")
+    print(f"{n_passed} passed, {n_failed} failed")
+    return int(n_failed > 0 or n_passed == 0)
 
 
 if __name__ == "__main__":
