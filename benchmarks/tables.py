@@ -32,8 +32,8 @@ MODES = {"graph": "in a CUDA graph", "eager": "one by one", "host": "on CPUs"}
 LIBRARIES = ("NCCL", "NVSHMEM", "CUDA driver", "numba", "numba-cuda", "mpi")
 HALO_WAYS = {
     "packed": "Sendrecv, packed", "subarrays": "Sendrecv, subarrays", "persistent": "persistent requests, packed",
-    "nccl": "NCCL", "mpi": "mpi4py, staged",
 }  # fmt: skip
+TOP = "TOP/"  # of a link: the way from the document to the root, see ``filled``
 
 
 def results(*names):
@@ -47,10 +47,15 @@ def table(head, lines):
     return "\n".join([first, "|" + "---|" * len(head), *others])
 
 
-def source(path, up=".."):
+def link(text, path):
+    """A link to a raw result."""
+    return f"[{text}]({TOP}benchmarks/results/{path.name})"
+
+
+def source(path):
     """The end of a caption: the raw result, and what measures it."""
     name = next(one for one in sorted(COMMANDS, key=len, reverse=True) if path.name.startswith(f"{one}-"))
-    return f"[raw]({up}/benchmarks/results/{path.name}), `benchmarks/measure.py {name}`"
+    return f"{link('raw', path)}, `benchmarks/measure.py {name}`"
 
 
 def machine(facts):
@@ -87,48 +92,43 @@ def collective(path):
     on = ", ".join([*versions, *(f"{key} {facts[key]}" for key in ("NVSHMEM", "CUDA driver") if key in facts)])
     plan = ", plans" if found.options.get("plan") == "True" else ""  # options are kept as texts
     where = f"{facts['PEs']} x {facts['device']}, {MODES[row.mode]}{plan}"
-    parts = [f"{what}, {where}, slowest PE, median us a call ({on}; {source(path)}):", table(head, lines)]
+    yield f"{what}, {where}, slowest PE, median us a call ({on}; {source(path)}):"
+    yield table(head, lines)
     if found.host_us:
         cost = ", ".join(f"{name} {us:.1f} us" for name, us in found.host_us.items())
-        parts.append(f"Host time of a call at the smallest size: {cost}.")
-    return parts
+        yield f"Host time of a call at the smallest size: {cost}."
 
 
 def between_hosts(path):
     """AllReduce between hosts on CPUs: MPI, what is chosen, and the fastest algorithm."""
     found, lines = result.read(path), []
-    theirs, ours = found.series("mpi"), found.series(OURS)
-    for size, row in ours.items():
-        all_us = {
-            name: found.series(name)[size].median_us for name in found.implementations() if name not in (OURS, "mpi")
-        }
-        fastest = min(all_us, key=all_us.get)
-        cells = [f"{theirs[size].median_us:.0f}", f"{row.median_us:.0f}", f"{theirs[size].median_us / row.median_us:.2f}"]
-        lines.append([size_text(size), *cells, f"{fastest} {all_us[fastest]:.0f}"])
-    where = f"{found.facts['nodes']}, {found.facts['mpi']}"
-    head = ["AllReduce", "MPI, us", "as chosen, us", "times faster", "fastest algorithm, us"]
-    return [f"Plans, median, slowest PE, {where} ({source(path, '../..')}):", table(head, lines)]
+    us = {name: {size: row.median_us for size, row in found.series(name).items()} for name in found.implementations()}
+    theirs, ours = us.pop("mpi"), us.pop(OURS)
+    for size in ours:
+        fastest = min(us, key=lambda name: us[name][size])
+        cells = [f"{theirs[size]:.0f}", f"{ours[size]:.0f}", f"{theirs[size] / ours[size]:.2f}"]
+        lines.append([size_text(size), *cells, f"{fastest} {us[fastest][size]:.0f}"])
+    yield f"Plans, median, slowest PE, {found.facts['nodes']}, {found.facts['mpi']} ({source(path)}):"
+    yield table(["AllReduce", "MPI, us", "as chosen, us", "times faster", "fastest algorithm, us"], lines)
 
 
 # Solvers -------------------------------------------------------------------------------
 def solver(path):
     """The seconds of the solver, of one sweep a pass and blocked, beside NVIDIA's samples."""
     facts, rows = read(path)
-    lines = []
-    for n, nccheck, pes in sorted({(-row["n"], row["nccheck"], row["pes"]) for row in rows}):
-        plain, blocked, theirs = plots.solver_best(rows, n=-n, nccheck=nccheck, pes=pes)
-        cells = [f"{-n} x {-n}", pes, plots.every(nccheck)]
-        cells += [f"{plain['seconds']:.4f} ({plain['variant']})" if plain else ""]
-        cells += [f"{blocked['seconds']:.4f}" if blocked else ""]
+    lines, cases = [], dict(plots.solver_cases(rows))
+    for (n, nccheck, pes), (*ours, theirs) in cases.items():
+        names = [f" ({ours[0]['variant']})" if ours[0] else "", ""]
+        cells = [f"{one['seconds']:.4f}{name}" if one else "" for one, name in zip(ours, names, strict=True)]
         cells.append(f"{theirs['seconds']:.4f} ({short_name(theirs['variant'])})" if theirs else "")
-        cells.append(", ".join(f"{theirs['seconds'] / one['seconds']:.1f}" for one in (plain, blocked) if theirs and one))
-        alone = plots.solver_best(rows, n=-n, nccheck=nccheck, pes=1)
-        pairs = [(one, other) for one, other in zip((plain, blocked), alone, strict=False) if one and other]
-        shares = [f"{100 * other['seconds'] / pes / one['seconds']:.0f} %" for one, other in pairs]
-        lines.append([*cells, ", ".join(shares) if pes > 1 else ""])
+        cells.append(", ".join(f"{theirs['seconds'] / one['seconds']:.1f}" for one in ours if theirs and one))
+        alone = cases.get((n, nccheck, 1), [None, None])
+        pairs = [(one, other) for one, other in zip(ours, alone, strict=False) if one and other]
+        shares = [f"{100 * other['seconds'] / pes / one['seconds']:.0f} %" for one, other in pairs if pes > 1]
+        lines.append([f"{n} x {n}", pes, plots.every(nccheck), *cells, ", ".join(shares)])
     head = ["grid", "PEs", "norm", "one sweep a pass", "`blocked`", "NVIDIA's best sample", "times faster, of the two"]
-    what = f"{machine(facts)}, float32, 1000 sweeps, seconds of the slowest PE ({source(path)}):"
-    return [what, table([*head, "efficiency against one PE, of the two"], lines)]
+    yield f"{machine(facts)}, float32, 1000 sweeps, seconds of the slowest PE ({source(path)}):"
+    yield table([*head, "efficiency against one PE, of the two"], lines)
 
 
 def short_name(variant):
@@ -137,31 +137,29 @@ def short_name(variant):
     return f"{name}, its options" if "norm_overlap" in options else name
 
 
-def halos_on_cpus(paths):
-    """Six faces on CPUs beside mpi4py."""
-    lines = []
-    for facts, rows in map(read, paths):
-        for (points, dims), us in by_case(rows).items():
-            cells = [facts["PEs"], facts["mpi"].replace(" Version:", ""), f"{points}^3", dims]
-            cells += [f"{us[way]['host']:.0f}" for way in ("packed", "subarrays", "persistent", OURS)]
-            least = min(one["host"] for way, one in us.items() if way != OURS)
-            lines.append([*cells, f"{least / us[OURS]['host']:.2f}"])
-    ways = [HALO_WAYS[way] for way in ("packed", "subarrays", "persistent")]
-    head = ["PEs", "MPI", "points a PE", "PEs by dimension", *ways, "`plan_exchange`", "times faster"]
-    raw = ", ".join(f"[{path.stem}](../../benchmarks/results/{path.name})" for path in paths)
-    where = f"{facts['cores']} cores of {facts['device']}"
-    return [
-        f"Six faces of a float64 field, us, slowest PE, median, on {where} (raw: {raw}; `benchmarks/measure.py halo`):",
-        table(head, lines),
-    ]
-
-
 def by_case(rows):
     """{(points, dims): {way: us}} of rows of exchanges."""
     cases = {}
     for row in rows:
         cases.setdefault((row["points"], " x ".join(map(str, row["dims"]))), {})[row["way"]] = row["us"]
     return cases
+
+
+def halos_on_cpus(paths):
+    """Six faces on CPUs beside mpi4py."""
+    lines = []
+    for facts, rows in map(read, paths):
+        for (points, dims), us in by_case(rows).items():
+            ours, *theirs = (us[way]["host"] for way in (OURS, *HALO_WAYS))
+            cells = [f"{one:.0f}" for one in (*theirs, ours)]
+            mpi = facts["mpi"].replace(" Version:", "")
+            lines.append([facts["PEs"], mpi, f"{points}^3", dims, *cells, f"{min(theirs) / ours:.2f}"])
+    raw = ", ".join(link(path.stem, path) for path in paths)
+    where = f"{facts['cores']} cores of {facts['device']}"
+    what = f"Six faces of a float64 field, us, slowest PE, median, on {where}"
+    yield f"{what} (raw: {raw}; `benchmarks/measure.py halo`):"
+    head = ["PEs", "MPI", "points a PE", "PEs by dimension", *HALO_WAYS.values(), "`plan_exchange`", "times faster"]
+    yield table(head, lines)
 
 
 def halos_on_gpus(path):
@@ -173,25 +171,23 @@ def halos_on_gpus(path):
         ours, nccl, mpi = (min(us[way].values()) for way in (OURS, "nccl", "mpi"))
         lines.append([f"{points}^3", dims, *cells, short(mpi), f"{nccl / ours:.1f}", f"{mpi / ours:.1f}"])
     modes = [f"{name}, {MODES[mode]}" for name in ("`plan_exchange`", "NCCL") for mode in ("eager", "graph")]
-    head = ["points a PE", "PEs by dimension", *modes, HALO_WAYS["mpi"], "times faster than NCCL", "than mpi4py"]
-    what = f"Six faces of a float64 field, periodic, us, {machine(facts)} ({source(path, '../..')}):"
-    return ["![Six faces on two GPUs: us, beside NCCL and MPI](../plots/halos.svg)", what, table(head, lines)]
+    yield f"Six faces of a float64 field, periodic, us, {machine(facts)} ({source(path)}):"
+    head = ["points a PE", "PEs by dimension", *modes, "mpi4py, staged", "times faster than NCCL", "than mpi4py"]
+    yield table(head, lines)
 
 
-def sweeps(paths):
+def sweeps(path):
     """Sweeps by the library's engines, beside NVIDIA's sample and a copy."""
-    parts = []
-    for path in paths:
-        facts, rows = read(path)
-        lines = []
-        for row in rows:
-            points = f"{row['n']}^{row.get('dims', 3 if row['case'] == 'heat' else 2)} {row['dtype']}"
-            norm = {"every": "every", "True": "last"}.get(row.get("norm"), "")
-            engine = f"{row['engine']}, {row['depth']} deep" if "depth" in row else ""
-            lines.append([row["case"], points, norm, engine, short(row.get("us")), short(row.get("GLUP_per_s"))])
-        parts.append(f"us a sweep ({machine(facts)}, {source(path, '../..')}); a copy reads and writes as many bytes:")
-        parts.append(table(["sweep", "points", "norm", "engine", "us", "points/ns"], [one for one in lines if one[4]]))
-    return parts
+    facts, rows = read(path)
+    lines = []
+    for row in rows:
+        points = f"{row['n']}^{row.get('dims', 3 if row['case'] == 'heat' else 2)} {row['dtype']}"
+        norm = {"every": "every", "True": "last"}.get(row.get("norm"), "")
+        engine = f"{row['engine']}, {row['depth']} deep" if "depth" in row else ""
+        if "us" in row:
+            lines.append([row["case"], points, norm, engine, short(row["us"]), short(row.get("GLUP_per_s"))])
+    yield f"us a sweep ({machine(facts)}, {source(path)}); a copy reads and writes as many bytes:"
+    yield table(["sweep", "points", "norm", "engine", "us", "points/ns"], lines)
 
 
 def iterations(paths):
@@ -201,16 +197,16 @@ def iterations(paths):
     lines = []
     for pes, rows in found:
         for n in sorted({row["n"] for row in rows}):
-            us = {name: best(rows, "us", n=n, variant=name) for name in names}
-            lines.append([f"{n}^3", pes, *(short(row["us"]) if row else "" for row in us.values())])
-    raw = "; ".join(f"{machine(read(path)[0])}, {source(path, '../..')}" for path in paths)
-    picture = "![An iteration on two GPUs: us, beside others](../plots/cg.svg)"
-    return [picture, f"us an iteration, float64 unless it says float ({raw}):", table(["points", "PEs", *names], lines)]
+            us = [best(rows, "us", n=n, variant=name) for name in names]
+            lines.append([f"{n}^3", pes, *(short(row["us"]) if row else "" for row in us)])
+    raw = "; ".join(f"{machine(read(path)[0])}, {source(path)}" for path in paths)
+    yield f"us an iteration, float64 unless it says float ({raw}):"
+    yield table(["points", "PEs", *names], lines)
 
 
 CASES = {
     "loop": "The same body in a loop of the host and in one of the device, float64, a norm in every second sweep",
-    "jacobi": "The [solver](../../apps/jacobi/README.md) by each variant, float32, a norm in every sweep",
+    "jacobi": f"The [solver]({TOP}apps/jacobi/README.md) by each variant, float32, a norm in every sweep",
 }
 
 
@@ -223,46 +219,47 @@ def by_size(rows, dims):
     return table(["variant", *(f"{n}^{dims}" for n in sizes)], cells)
 
 
-def loops(paths):
+def loops(path):
     """Loops of the host and of the device; the solver's variants."""
-    parts = []
-    for facts, rows, where in ((*read(path), source(path, "../..")) for path in paths):
-        for case, what in CASES.items():
-            some = [row for row in rows if row.get("case") == case and "us" in row]
-            parts += [f"{what} ({machine(facts)}, {where}), us a sweep:", by_size(some, 2)]
-    return parts
+    facts, rows = read(path)
+    for case, what in CASES.items():
+        yield f"{what} ({machine(facts)}, {source(path)}), us a sweep:"
+        yield by_size([row for row in rows if row.get("case") == case and "us" in row], 2)
 
 
-def methods(paths):
+def methods(path):
     """Iterations of conjugate gradients on one PE by every method, and how each converges."""
-    parts = []
-    for facts, rows, where in ((*read(path), source(path, "../..")) for path in paths):
-        cubes = [row for row in rows if "case" not in row and "us" in row]
-        noise = [row for row in rows if row.get("f") == "noise"]
-        lines = [[row["variant"], row["iterations"], f"{row['least_residual']:.1e}"] for row in noise]
-        parts += [f"us an iteration ({machine(facts)}, {where}):", by_size(cubes, 3)]
-        parts.append(f"A right-hand side of noise on {noise[0]['n']}^3 points, in the same run, norms over that of f:")
-        parts.append(table(["variant", "iterations to 1e-8", "least residual, computed anew"], lines))
-    return parts
+    facts, rows = read(path)
+    noise = [row for row in rows if row.get("f") == "noise"]
+    lines = [[row["variant"], row["iterations"], f"{row['least_residual']:.1e}"] for row in noise]
+    yield f"us an iteration ({machine(facts)}, {source(path)}):"
+    yield by_size([row for row in rows if "case" not in row and "us" in row], 3)
+    yield f"A right-hand side of noise on {noise[0]['n']}^3 points, in the same run, norms over that of f:"
+    yield table(["variant", "iterations to 1e-8", "least residual, computed anew"], lines)
 
 
 def documents():
     """{path from the root: {mark: paragraphs}} of what the results and the cost model make."""
-    bench = [name for name in COMMANDS if name.startswith(tuple(TITLES))]
+
+    def each(parts, *names):
+        return [part for path in results(*names) for part in parts(path)]
+
+    cpus = [path for path in results("halo") if "cpu" in path.name]
+    gpus = [path for path in results("halo") if "cpu" not in path.name]
     return {
         "docs/algorithms.md": {mark: [text] for mark, text in predictions.parts().items()},
         "docs/measurements.md": {
-            "measured": [part for path in results(*bench) for part in collective(path)],
-            "solver": [part for path in results("jacobi") for part in solver(path)],
+            "measured": each(collective, *(name for name in COMMANDS if name.startswith(tuple(TITLES)))),
+            "solver": each(solver, "jacobi"),
         },
-        "docs/guides/hosts.md": {"between": [part for path in results("between-hosts") for part in between_hosts(path)]},
+        "docs/guides/hosts.md": {"between": each(between_hosts, "between-hosts")},
         "docs/guides/grids.md": {
-            "faces": halos_on_cpus([path for path in results("halo") if "cpu" in path.name]),
-            "gpus": [part for path in results("halo") if "cpu" not in path.name for part in halos_on_gpus(path)],
+            "faces": halos_on_cpus(cpus),
+            "gpus": [part for path in gpus for part in halos_on_gpus(path)],
         },
-        "docs/guides/sweeps.md": {"sweeps": sweeps(results("sweeps"))},
-        "docs/guides/poisson.md": {"cg": iterations(results("cg")[::-1]), "methods": methods(results("loops"))},
-        "docs/guides/loops.md": {"loops": loops(results("loops"))},
+        "docs/guides/sweeps.md": {"sweeps": each(sweeps, "sweeps")},
+        "docs/guides/poisson.md": {"cg": iterations(results("cg")[::-1]), "methods": each(methods, "loops")},
+        "docs/guides/loops.md": {"loops": each(loops, "loops")},
     }
 
 
@@ -271,7 +268,8 @@ def filled(name, marks):
     text = (ROOT / name).read_text()
     for mark, parts in marks.items():
         before, after = (text.index(f"<!-- {one}{mark} -->") for one in ("", "/"))
-        text = text[:before] + f"<!-- {mark} -->\n" + "\n\n".join(parts) + "\n" + text[after:]
+        made = "\n\n".join(parts).replace(f"]({TOP}", f"]({'../' * name.count('/')}")
+        text = f"{text[:before]}<!-- {mark} -->\n{made}\n{text[after:]}"
     return text
 
 
