@@ -73,9 +73,6 @@ def test_the_exact_field_of_the_periodic_boundary(shape):
         exact, known = analytic.along_x(problem, n)
         assert np.abs(field[1:-1] - wave * exact).max() <= analytic.tolerance(problem, n)
         np.testing.assert_allclose(known, norms, rtol=1e-10, atol=1e-14)
-    assert np.abs(analytic.along_x(problem, 40_000)[0] - analytic.steady_along_x(problem)).max() < 1e-12
-    wide = Problem(60000, 12, bc="periodic")
-    assert analytic.steady_along_x(wide)[30000] == pytest.approx(0, abs=1e-300), "no overflow"
 
 
 def test_long_waves_keep_their_digits():
