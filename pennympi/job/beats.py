@@ -16,14 +16,11 @@ from itertools import count
 import numpy as np
 from mpi4py import MPI
 
-from ..once import once
 from .control import Control
 
 BEAT_S = 0.5
 LOOKS = 10  # at what comes, in that time: a sign that lies unread looks younger than it is
 TAG = 32700  # beside those of rendezvous.py
-_beating: list[Beats] = []
-_changes = threading.Lock()  # of ``_beating``; held while the thread calls MPI
 
 
 class Beats:
@@ -38,11 +35,20 @@ class Beats:
         self._receives = {first: comm.Irecv(words, first, TAG) for first, words in self._came.items()}
         self._sends = dict.fromkeys(others, MPI.REQUEST_NULL)
         self._silent_ns = {first: np.zeros(control.n_local, np.int64) for first in others}
-        with _changes:
-            _beating.append(self)
-        _thread()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="pennympi beats", daemon=True)
+        self._thread.start()
 
-    def hear(self) -> None:
+    def _run(self) -> None:
+        for look in count(1):
+            if self._ended.wait(BEAT_S / LOOKS):
+                return
+            with suppress(MPI.Exception):  # the node is gone: the waits for its PEs raise PeerTimeout
+                self._hear()
+                if look % LOOKS == 0:
+                    self._send()
+
+    def _hear(self) -> None:
         """Receive what the others send."""
         for first, came in self._came.items():
             while self._receives[first].Test():
@@ -51,7 +57,7 @@ class Beats:
                     self._control.hear(pe, now_ns - int(silent_ns))
                 self._receives[first] = self._comm.Irecv(came, first, TAG)
 
-    def send(self) -> None:
+    def _send(self) -> None:
         """Send the others how long the PEs of this node have been silent."""
         control, now_ns = self._control, time.monotonic_ns()
         for first, sent in self._sends.items():
@@ -60,18 +66,13 @@ class Beats:
                 self._sends[first] = self._comm.Isend(self._silent_ns[first], first, TAG)
 
     def close(self) -> None:
-        """Send nothing more."""
-        with _changes:
-            _beating.remove(self)
-        for request in self._receives.values():
+        """Send nothing more, before MPI ends; a second call does nothing."""
+        self._ended.set()
+        self._thread.join()
+        while self._receives:
+            _, request = self._receives.popitem()
             request.Cancel()
             request.Wait()
-
-
-def stop() -> None:
-    """End all of them, before MPI ends."""
-    for beats in tuple(_beating):
-        beats.close()
 
 
 @cache
@@ -86,21 +87,3 @@ def threads_may_call_mpi() -> bool:
             stacklevel=2,
         )
     return may
-
-
-@once
-def _thread() -> threading.Thread:
-    thread = threading.Thread(target=_run, name="pennympi beats", daemon=True)
-    thread.start()
-    return thread
-
-
-def _run() -> None:
-    for look in count(1):
-        time.sleep(BEAT_S / LOOKS)
-        with _changes:
-            for beats in _beating:
-                with suppress(MPI.Exception):  # the node is gone: the waits for its PEs raise PeerTimeout
-                    beats.hear()
-                    if look % LOOKS == 0:
-                        beats.send()

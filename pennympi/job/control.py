@@ -11,9 +11,8 @@ import zlib
 from collections import deque
 from collections.abc import Callable, Sequence
 from itertools import islice
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
-from ..errors import NotInitialized
 from . import liveness
 from .liveness import LOOKED, WAITS_FOR
 from .process import Process, halted, named, on_host
@@ -204,7 +203,7 @@ class Control:
         """What ``pe`` is doing, in words, as far as this node knows."""
         if pe not in self._part:
             return f"PE {pe} is on another node" + self.on_host(pe).replace(" on", ",")
-        if words := halted(self.processes, pe):
+        if words := halted(self.processes, self.me, pe):
             return f"{words} after {self.call(pe)}"
         state, whom = self.state(pe), self.waits_for(pe)
         doing = "last entered"
@@ -223,15 +222,6 @@ class Control:
     def close(self) -> None:
         """Give this PE's mapping of the table back."""
         liveness.remove_word(self.last_alive_address(self.me))
-        self._words = _Closed()
+        self._words.release()
         self._bytes.release()
         self._memory.close()
-
-
-class _Closed:
-    """The words of a closed table: a call of a team that is finalized raises NotInitialized."""
-
-    def _refuse(self, *args: Any) -> NoReturn:
-        raise NotInitialized("this team is finalized: make a new one with pennympi.init()")
-
-    __getitem__ = __setitem__ = _refuse

@@ -19,7 +19,7 @@ from mpi4py import MPI  # imported first: our hook at exit must run before MPI's
 
 from ..once import once
 from ..settings import SettingError, setting
-from . import beats, ending, monitor
+from . import ending, monitor
 from .control import DONE, LEAVING
 from .job import Job, open_jobs
 from .rendezvous import LEFT, Deadline, PolledBarrier, poll_times
@@ -48,8 +48,10 @@ def _stop(*ignored: object) -> None:
         return
     for job in open_jobs:
         job.control.set_state(DONE)
+        if job.beats:
+            job.beats.close()
     monitor.stop()
-    for end in (beats.stop, *before_mpi_ends):
+    for end in before_mpi_ends:
         end()
 
 

@@ -19,7 +19,7 @@ open_jobs = state.jobs
 closing = threading.Lock()  # held by the monitor (monitor.py), and by a thread that frees what the monitor reads
 
 
-class Job:
+class Job(Meetings):
     """One communicator of the library.  Making and closing a Job are collective over ``comm``.
 
     comm:      a private duplicate of the communicator that was given;  me, n_pes: this PE's rank, and the size
@@ -29,35 +29,36 @@ class Job:
     Raises PeerTimeout if a PE of ``comm`` does not come, Unsupported if MPI has no more communicators, or a PE no memory.
     """
 
+    control: Control
+
     def __init__(self, comm: MPI.Intracomm, timeout_s: float | None = None):
-        self.timeout_s: float = setting("PENNYMPI_TIMEOUT_S") if timeout_s is None else timeout_s
-        self.me, self.n_pes = comm.Get_rank(), comm.Get_size()
-        if self.me == 0:
+        timeout_s = setting("PENNYMPI_TIMEOUT_S") if timeout_s is None else timeout_s
+        first = Meetings(comm, timeout_s, lambda pe: _show_waiting(comm, pe))
+        if first.me == 0:
             warn_unknown()
-        first = Meetings(comm, self.timeout_s, lambda pe: _show_waiting(comm, pe))
         with timed(WAITING):
             first.arrive()
-        self.comm = self.own_comm = MPI.Intracomm()
+        self._comms: list[MPI.Intracomm] = []
         try:
-            self.comm = first.duplicate()
-            self.own_comm = first.duplicate()
+            for _ in range(2):
+                self._comms.append(first.duplicate())
         except MPI.Exception:
             self._free()
             raise Unsupported(
                 f"MPI gives no communicator for one more team: this process has {len(open_jobs)} teams open, and each "
                 "has two; finalize those that are no longer needed"
             ) from None
-        self._meetings = Meetings(self.comm, self.timeout_s)
-        self._meetings.processes = first.processes
+        private, self.own_comm = self._comms
+        super().__init__(private, timeout_s)
+        self.processes = first.processes
+        self._one_thread = threading.Lock()
         try:
-            self.control = Control(self.me, first.processes, lambda obj: self._meetings.gather(obj, "init"))
+            self.control = Control(self.me, self.processes, lambda obj: self.gather(obj, "init"))
         except Unsupported:
             self._free()
             raise
-        self._meetings.control = self.control
-        self._one_thread = threading.Lock()
         first_of_many = self.control.local == 0 and self.control.n_local < self.n_pes
-        self._beats = Beats(self.comm, self.control) if first_of_many and threads_may_call_mpi() else None
+        self.beats = Beats(self.comm, self.control) if first_of_many and threads_may_call_mpi() else None
         open_jobs.append(self)
 
     def rendezvous(self, what: str) -> None:
@@ -65,16 +66,12 @@ class Job:
         self.gather(None, what)
 
     def gather(self, obj: Any, what: str) -> list[Any]:
-        """Every PE's ``obj``, in order of PE.  Collective.
-
-        Raises PeerTimeout, CollectiveMismatchError, TypeError (an object that can't be pickled), ValueError (too large),
-        TwoThreads.
-        """
+        """``Meetings.gather``; raises TwoThreads, too.  Collective."""
         if not self._one_thread.acquire(False):
             raise TwoThreads(f"two threads call one team at the same time, one of them {what}: let one call return first")
         try:
             with timed(WAITING):
-                return self._meetings.gather(obj, what)
+                return super().gather(obj, what)
         finally:
             self._one_thread.release()
 
@@ -84,13 +81,13 @@ class Job:
         self.control.set_state(DONE)
         with closing:
             open_jobs.remove(self)
-        if self._beats:
-            self._beats.close()
+        if self.beats:
+            self.beats.close()
         self.control.close()
         self._free()
 
     def _free(self) -> None:
-        for comm in (self.comm, self.own_comm):
+        for comm in self._comms:
             if comm != MPI.COMM_NULL:  # the program may have freed its own
                 comm.Free()
 

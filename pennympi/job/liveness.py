@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 
 WAITS_FOR, LOOKED = 1, 2  # words after a PE's own word: the PE that it waits for, and when it looked at the clock last
 MAX_TEAMS = 4096  # open at a time in one process: more than MPI has communicators for
-_addresses: list[int] = []  # of the words that this process owns
-_own_words = np.zeros(1 + MAX_TEAMS, np.int64)  # their number and the same addresses, for kernels of the host backend
+_own_words = np.zeros(1 + MAX_TEAMS, np.int64)  # the number of words that this process owns, and their addresses
 own_words_address: int = _own_words.ctypes.data
 # What the monitor (monitor.py) writes for all waits of this process: when it ticked last, and when this process went on
 # after a suspension.  Time before that, and before the monitor's first tick, is not counted.
@@ -38,26 +37,22 @@ _lock = threading.Lock()  # the monitor must not write into a table that has bee
 def add_word(address: int) -> None:
     """From now on the int64 word at ``address`` shows this process's signs of life."""
     with _lock:
-        _addresses.append(address)
-        _share()
+        _own_words[1 + _own_words[0]] = address
+        _own_words[0] += 1
 
 
 def remove_word(address: int) -> None:
     """Undo ``add_word``."""
     with _lock:
-        _addresses.remove(address)
-        _share()
-
-
-def _share() -> None:
-    _own_words[1 : 1 + len(_addresses)] = _addresses
-    _own_words[0] = len(_addresses)
+        last = _own_words[0]
+        _own_words[1:last][_own_words[1:last] == address] = _own_words[last]
+        _own_words[0] = last - 1
 
 
 def show_alive(time_ns: int) -> None:
     """Write that this process was alive at ``time_ns``, unless its words show a later time."""
     with _lock:
-        for address in _addresses:
+        for address in _own_words[1 : 1 + _own_words[0]].tolist():
             word = ctypes.c_int64.from_address(address)
             word.value = max(word.value, time_ns)
 

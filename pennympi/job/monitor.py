@@ -16,7 +16,6 @@ from . import ending, liveness
 from .job import closing
 
 _TICK_S = 0.1
-_LATE_S = 1.0  # if a tick is later than this, the process was suspended
 
 
 class DeviceMonitor:
@@ -72,7 +71,9 @@ def _run(launcher: int) -> None:
         with closing:
             if _stopped.is_set():
                 return
-            if now_s - before_s > _TICK_S + _LATE_S:  # the others may have been suspended, too: all time counts from now
+            if (
+                now_s - before_s > _TICK_S + liveness.LATE_NS / 1e9
+            ):  # it was suspended, and perhaps all: time counts from now
                 liveness.monitor_words[liveness.RESUMED_NS] = now_ns
             liveness.monitor_words[liveness.TICKED_NS] = now_ns
             if compiling():

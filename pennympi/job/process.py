@@ -44,8 +44,10 @@ def named(processes: Sequence[Process], pe: int) -> str:
     return f"PE {pe} (process {processes[pe].pid}{on_host(processes, pe)})"
 
 
-def halted(processes: Sequence[Process], pe: int) -> str:
-    """Such as "PE 1 (process 17) is stopped", of a process of this node; "" if it runs."""
+def halted(processes: Sequence[Process], me: int, pe: int) -> str:
+    """Such as "PE 1 (process 17) is stopped"; "" if it runs, or if that is not known on the node of PE ``me``."""
+    if not processes or processes[pe].node != processes[me].node:
+        return ""
     state = process_state(processes[pe].pid)
     word = "is stopped" if state in "Tt" else "has ended" if state in "ZX" else ""
     return word and f"{named(processes, pe)} {word}"

@@ -107,18 +107,21 @@ class Deadline:
     """When to stop waiting at a meeting: after ``timeout_s`` (0: never) without a sign of life.
 
     The time counts from the start, or from the last sign of life of the most silent absent PE, if that is later.
+    show: called from time to time with the first absent PE
     """
 
-    def __init__(self, control: Control | None, timeout_s: float):
-        self._control, self._timeout_s = control, timeout_s
+    def __init__(self, control: Control | None, timeout_s: float, show: Callable[[int], None] | None = None):
+        self._control, self._timeout_s, self._show = control, timeout_s or float("inf"), show
         self._since_ns = self._looked_ns = time.monotonic_ns()
 
     def passed(self, absent: Sequence[int]) -> bool:
         """True once the time is over.  From time to time it shows the absent PEs' last sign of life as this PE's own."""
         now_ns = time.monotonic_ns()
-        if not self._timeout_s or now_ns - self._looked_ns < 1e9 * min(LIVENESS_INTERVAL_S, self._timeout_s / 4):
+        if now_ns - self._looked_ns < 1e9 * min(LIVENESS_INTERVAL_S, self._timeout_s / 4):
             return False
         self._looked_ns = now_ns
+        if self._show and absent:
+            self._show(absent[0])
         if self._control and absent:
             alive_ns = min(self._control.last_alive_ns(pe) for pe in absent)
             liveness.show_alive(alive_ns)
@@ -152,7 +155,7 @@ class Meetings:
         self.comm, self.timeout_s = comm, timeout_s
         self.processes: Sequence[Process] = ()
         self.control: Control | None = None
-        self._show, self._me, self._n_pes = show, comm.Get_rank(), comm.Get_size()
+        self.me, self.n_pes, self._show = comm.Get_rank(), comm.Get_size(), show
         self._numbers = cycle(range(NUMBERS))
 
     def gather(self, obj: Any, what: str) -> list[Any]:
@@ -170,7 +173,7 @@ class Meetings:
             refusal = f"can't be pickled: {type(error).__name__}: {error}"
         if len(data) > MOST_BYTES:
             data, refusal = b"", f"has {len(data)} bytes, and {MOST_BYTES} are the most: bring it in parts"
-        gathered = [(data, refusal)] if self._n_pes == 1 else self._meet(what, data, refusal)
+        gathered = [(data, refusal)] if self.n_pes == 1 else self._meet(what, data, refusal)
         refused = [f"what PE {pe} brings to {what} {why}" for pe, (_, why) in enumerate(gathered) if why]
         if refused:
             raise (TypeError if "pickled" in refused[0] else ValueError)("; ".join(refused[:4]))
@@ -190,22 +193,18 @@ class Meetings:
         if control:
             control.met()
             control.set_state(COMPUTING)
-        messages = [pickle.loads(barrier.messages[pe]) for pe in range(self._n_pes)]
+        messages = [pickle.loads(barrier.messages[pe]) for pe in range(self.n_pes)]
         if any(theirs.digest != calls.digest for theirs, _, _ in messages):
             raise CollectiveMismatchError(_difference([theirs for theirs, _, _ in messages]))
         return [(data, refusal) for _, data, refusal in messages]
 
     def _wait(self, complete: Callable[[], Any], absent: Callable[[], list[int]], what: str) -> None:
         """Poll until ``complete()``.  Raises PeerTimeout.  absent: the PEs that have not come"""
-        deadline, shown_s = Deadline(self.control, self.timeout_s), 0.0
         show = self._show or (self.control and self.control.show_waiting)
-        for passed_s in poll_times():
+        deadline = Deadline(self.control, self.timeout_s, show)
+        for _ in poll_times():
             if complete():
                 return
-            if show and passed_s - shown_s > LIVENESS_INTERVAL_S:
-                shown_s = passed_s
-                for pe in absent()[:1]:
-                    show(pe)
             if deadline.passed(absent()):
                 self._give_up(absent(), what)
 
@@ -218,26 +217,21 @@ class Meetings:
     def duplicate(self) -> MPI.Intracomm:
         """A duplicate of the communicator, after ``arrive``.  Collective.  Raises PeerTimeout."""
         comm, request = self.comm.Idup()
-        self._wait(request.Test, lambda: list(filter(self._halted, range(self._n_pes))), "init")
+        self._wait(request.Test, lambda: [pe for pe in range(self.n_pes) if halted(self.processes, self.me, pe)], "init")
         return comm
 
     def _give_up(self, absent: list[int], what: str) -> None:
         """Raise PeerTimeout.  The message begins with those that are stopped or have ended: others may wait for them."""
-        absent = sorted(absent, key=lambda pe: not self._halted(pe))
+        absent = sorted(absent, key=lambda pe: not halted(self.processes, self.me, pe))
         detail = "; ".join(map(self._describe, absent[:4]))
         more = f"; {len(absent)} PEs in all are missing" if len(absent) > 4 else ""
         peer = absent[0] if absent else -1
-        raise PeerTimeout(self._me, peer, what, timeout_s=self.timeout_s, detail=detail and f": {detail}{more}.")
-
-    def _halted(self, pe: int) -> str:
-        """That ``pe`` is stopped or has ended, in words; "" if it runs, as far as this PE knows."""
-        near = self.processes and self.processes[pe].node == self.processes[self._me].node
-        return halted(self.processes, pe) if near else ""
+        raise PeerTimeout(self.me, peer, what, timeout_s=self.timeout_s, detail=detail and f": {detail}{more}.")
 
     def _describe(self, pe: int) -> str:
         if self.control:
             return self.control.describe(pe)
-        return self._halted(pe) or f"PE {pe}{on_host(self.processes, pe)} has not come"
+        return halted(self.processes, self.me, pe) or f"PE {pe}{on_host(self.processes, pe)} has not come"
 
 
 def _difference(calls: Sequence[Recent]) -> str:
