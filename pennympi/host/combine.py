@@ -6,7 +6,7 @@ Packets on a CPU have one epoch a slot: the epoch lies before the data and is st
 import numba
 
 from ..compile import context as ctx_words
-from .intrinsics import call_loop, copy_bytes, load_word
+from .intrinsics import call, copy_bytes, load_word
 from .primitives import OPTIONS, implementation, put, put_signal
 from .waits import wait_tagged
 
@@ -31,17 +31,17 @@ def combine(ctx, out, slots, slot_bytes, src, count, scratch, me, n_pes, residua
         skip = low * item_bytes
         part = piece_of(slots, slot_bytes, src, 0, me) + skip
         if item_bytes != acc_bytes:
-            call_loop(to_partials, ctx, scratch, 0, part, n)
+            call(to_partials, ctx, scratch, 0, part, n)
             part = scratch
         for pe in range(1, n_pes - 1):
-            call_loop(reduce, ctx, scratch, part, piece_of(slots, slot_bytes, src, pe, me) + skip, n)
+            call(reduce, ctx, scratch, part, piece_of(slots, slot_bytes, src, pe, me) + skip, n)
             part = scratch
         last = piece_of(slots, slot_bytes, src, n_pes - 1, me) + skip
         if residual != 0:
-            call_loop(load_word(ctx + 8 * ctx_words.CLOSE), ctx, scratch, part, last, n)
-            call_loop(load_word(ctx + 8 * ctx_words.LAST), ctx, out + skip, scratch, residual + skip, n)
+            call(load_word(ctx + 8 * ctx_words.CLOSE), ctx, scratch, part, last, n)
+            call(load_word(ctx + 8 * ctx_words.LAST), ctx, out + skip, scratch, residual + skip, n)
         else:
-            call_loop(reduce_and_round, ctx, out + skip, part, last, n)
+            call(reduce_and_round, ctx, out + skip, part, last, n)
 
 
 @implementation
@@ -53,7 +53,7 @@ def combine_put(ctx, out, there, slots, slot_bytes, src, count, scratch, me, n_p
 
 @implementation
 def plus(ctx, dst, x, y, count):
-    call_loop(load_word(ctx + 8 * ctx_words.PLUS), ctx, dst, x, y, count)
+    call(load_word(ctx + 8 * ctx_words.PLUS), ctx, dst, x, y, count)
 
 
 @implementation

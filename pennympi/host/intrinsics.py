@@ -10,6 +10,8 @@ from numba.extending import intrinsic
 _I64 = ir.IntType(64)
 _WORD = ir.PointerType(_I64)
 _BYTE = ir.PointerType(ir.IntType(8))
+sched_yield = types.ExternalFunction("sched_yield", types.int32())  # there may be more PEs than cores
+nap = types.ExternalFunction("usleep", types.int32(types.uint32))  # some microseconds, at least about 50
 
 
 @intrinsic
@@ -76,43 +78,16 @@ def copy_bytes(typing, dst, src, nbytes):
 
 
 @intrinsic
-def call_loop(typing, function, ctx, dst, part, src, count):
-    """Call the element loop at address ``function``."""
+def call(typing, function, *args):
+    """Call the C function at an address; int64 is passed as int and pointers are.  Returns its int."""
 
-    def code(context, b, signature, args):
-        kind = ir.FunctionType(ir.VoidType(), [_I64] * 5)
-        b.call(b.inttoptr(args[0], ir.PointerType(kind)), args[1:])
-        return context.get_dummy_value()
+    def code(context, b, signature, values):
+        kind = ir.FunctionType(ir.IntType(32), [_I64] * len(args))
+        function, passed = values
+        result = b.call(b.inttoptr(function, ir.PointerType(kind)), cgutils.unpack_tuple(b, passed))
+        return b.sext(result, _I64)
 
-    return types.void(*(types.int64,) * 6), code
-
-
-def _caller(n_args):
-    """A call of a C function by its address; int64 is passed as int and pointers are.  Returns its int."""
-
-    def code(context, b, signature, args):
-        kind = ir.FunctionType(ir.IntType(32), [_I64] * n_args)
-        return b.sext(b.call(b.inttoptr(args[0], ir.PointerType(kind)), args[1:]), _I64)
-
-    return types.int64(*(types.int64,) * (1 + n_args)), code
-
-
-@intrinsic
-def call_1(typing, function, a):
-    """Call the C function at an address."""
-    return _caller(1)
-
-
-@intrinsic
-def call_3(typing, function, a, b, c):
-    """Call the C function at an address."""
-    return _caller(3)
-
-
-@intrinsic
-def call_7(typing, function, a, b, c, d, e, f, g):
-    """Call the C function at an address."""
-    return _caller(7)
+    return types.int64(types.int64, types.StarArgTuple.from_types((types.int64,) * len(args))), code
 
 
 @intrinsic
@@ -141,31 +116,6 @@ def relax(typing):
         return context.get_dummy_value()
 
     return types.void(), code
-
-
-@intrinsic
-def sched_yield(typing):
-    """Give the core to another process, since there may be more PEs than cores."""
-
-    def code(context, b, signature, args):
-        function = cgutils.get_or_insert_function(b.module, ir.FunctionType(ir.IntType(32), []), "sched_yield")
-        b.call(function, [])
-        return context.get_dummy_value()
-
-    return types.void(), code
-
-
-@intrinsic
-def nap(typing, us):
-    """Sleep for some microseconds, at least about 50."""
-
-    def code(context, b, signature, args):
-        kind = ir.FunctionType(ir.IntType(32), [ir.IntType(32)])
-        function = cgutils.get_or_insert_function(b.module, kind, "usleep")
-        b.call(function, [b.trunc(args[0], ir.IntType(32))])
-        return context.get_dummy_value()
-
-    return types.void(types.int64), code
 
 
 def _clock(number):

@@ -2,7 +2,7 @@
 
 from ..compile import context as ctx_words
 from .combine import STRIP_ELEMS
-from .intrinsics import call_loop, copy_bytes, load_word
+from .intrinsics import call, copy_bytes, load_word
 from .lines import IMPLEMENTATIONS
 from .primitives import at, implementation, put, send
 from .waits import wait_tagged
@@ -18,10 +18,10 @@ def reduce_multicast(ctx, dst, src, count, scratch):
     for low in range(0, count, STRIP_ELEMS):
         n = min(STRIP_ELEMS, count - low)
         skip = low * item_bytes
-        call_loop(to_partials, ctx, scratch, 0, at(ctx, src, 0) + skip, n)
+        call(to_partials, ctx, scratch, 0, at(ctx, src, 0) + skip, n)
         for pe in range(1, n_pes - 1):
-            call_loop(reduce, ctx, scratch, scratch, at(ctx, src, pe) + skip, n)
-        call_loop(reduce_and_round, ctx, dst + skip, scratch, at(ctx, src, n_pes - 1) + skip, n)
+            call(reduce, ctx, scratch, scratch, at(ctx, src, pe) + skip, n)
+        call(reduce_and_round, ctx, dst + skip, scratch, at(ctx, src, n_pes - 1) + skip, n)
 
 
 @implementation

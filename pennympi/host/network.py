@@ -100,44 +100,30 @@ class Channel:
         self._process, comm, n_pes = _process(), job.comm, job.n_pes
         self._words = words = np.zeros(remote.CHANNEL_WORDS, np.int64)
         self.address = words.ctypes.data
-        addresses = job.gather((base, self.address + 8 * remote.GOT), "start of a channel between nodes")
-        self._sources = np.array([pe for pe in range(n_pes) if pe not in job.control.pes], np.int64)
-        n_far = len(self._sources)
-        self._moved, self._their_got = (
-            np.array(one, np.int64) for one in ([at - base for at, _ in addresses], [got for _, got in addresses])
-        )
-        self._asked = np.zeros((4 * n_pes, remote.ASKED_WORDS), np.int64)
-        self._larges = np.zeros((n_far, remote.LARGE_WORDS), np.int64)
-        self._status = np.zeros(STATUS_BYTES, np.uint8)
-        self._in = np.zeros((n_far, remote.SLOT_BYTES), np.uint8)
-        self._out = np.zeros((2, remote.N_SLOTS, remote.SLOT_BYTES), np.uint8)
-        null = _handle(MPI.REQUEST_NULL)
+        bases = job.gather(base, "start of a channel between nodes")
+        sources = [pe for pe in range(n_pes) if pe not in job.control.pes]
+        n_far, null = len(sources), _handle(MPI.REQUEST_NULL)
         self._in_requests = np.full(n_far, null, f"i{MPI._sizeof(MPI.REQUEST_NULL)}")
-        self._out_requests = np.full((2, remote.N_SLOTS), null, np.int64)
-        words[remote.LARGE_REQUEST] = null
         for word, value in {
             remote.PROCESS: self._process.address,
             remote.COMM: _handle(comm),
             remote.BYTE: _handle(MPI.BYTE),
             remote.REQUEST_BYTES: self._in_requests.itemsize,
             remote.N_SOURCES: n_far,
-            remote.MOST_ASKED: len(self._asked),
+            remote.LARGE_REQUEST: null,
         }.items():
             words[word] = value
-        for word, array in {
-            remote.STATUS: self._status,
-            remote.IN: self._in,
+        self._arrays = {
+            remote.STATUS: np.zeros(STATUS_BYTES, np.uint8),
+            remote.IN: np.zeros((n_far, remote.SLOT_BYTES), np.uint8),
             remote.IN_REQUESTS: self._in_requests,
-            remote.SOURCES: self._sources,
-            remote.LARGES: self._larges,
-            remote.OUT: self._out[0],
-            remote.OUT_REQUESTS: self._out_requests[0],
-            remote.REPLIES: self._out[1],
-            remote.REPLY_REQUESTS: self._out_requests[1],
-            remote.ASKED: self._asked,
-            remote.MOVED: self._moved,
-            remote.THEIR_GOT: self._their_got,
-        }.items():
+            remote.SOURCES: np.array(sources, np.int64),
+            remote.ANSWERS: np.full(n_far, null, np.int64),
+            remote.OUT: np.zeros((remote.N_SLOTS, remote.SLOT_BYTES), np.uint8),
+            remote.OUT_REQUESTS: np.full(remote.N_SLOTS, null, np.int64),
+            remote.MOVED: np.array(bases, np.int64) - base,
+        }
+        for word, array in self._arrays.items():
             words[word] = array.ctypes.data
         callable_of("begin")(self._process.address, self.address)
         self._process.open.append(self)
@@ -152,9 +138,9 @@ class Channel:
         """Stop receiving.  All PEs have ended their calls."""
         self._process.open.remove(self)
         callable_of("end")(self._process.address, self.address)
-        mpi, at, status = self._process.mpi, self._in_requests.ctypes.data, ctypes.c_void_p(self._status.ctypes.data)
-        for k in range(len(self._sources)):
-            request = ctypes.c_void_p(at + k * self._in_requests.itemsize)
+        mpi, status = self._process.mpi, ctypes.c_void_p(int(self._words[remote.STATUS]))
+        for k in range(len(self._in_requests)):
+            request = ctypes.c_void_p(self._in_requests[k:].ctypes.data)
             mpi.MPI_Cancel(request)
             mpi.MPI_Wait(request, status)
 

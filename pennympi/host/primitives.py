@@ -10,8 +10,7 @@ from ..compile import context as ctx_words
 from ..compile.context import UNREACHABLE
 from ..kernels.in_kernel.exact import BAD_WORD, WORDS, WORDS_BYTES, SumWords, as_float, in_units
 from .intrinsics import (
-    call_7,
-    call_loop,
+    call,
     copy_bytes,
     fused_multiply_add,
     load_word,
@@ -125,27 +124,27 @@ def copy(dst, src, nbytes):
 
 @implementation
 def to_partials(ctx, dst, src, count):
-    call_loop(load_word(ctx + 8 * ctx_words.TO_PARTIALS), ctx, dst, 0, src, count)
+    call(load_word(ctx + 8 * ctx_words.TO_PARTIALS), ctx, dst, 0, src, count)
 
 
 @implementation
 def reduce(ctx, dst, part, src, count):
-    call_loop(load_word(ctx + 8 * ctx_words.REDUCE), ctx, dst, part, src, count)
+    call(load_word(ctx + 8 * ctx_words.REDUCE), ctx, dst, part, src, count)
 
 
 @implementation
 def reduce_and_round(ctx, dst, part, src, count):
-    call_loop(load_word(ctx + 8 * ctx_words.REDUCE_AND_ROUND), ctx, dst, part, src, count)
+    call(load_word(ctx + 8 * ctx_words.REDUCE_AND_ROUND), ctx, dst, part, src, count)
 
 
 @implementation
 def reduce_partials(ctx, dst, part, other, count):
-    call_loop(load_word(ctx + 8 * ctx_words.REDUCE_PARTIALS), ctx, dst, part, other, count)
+    call(load_word(ctx + 8 * ctx_words.REDUCE_PARTIALS), ctx, dst, part, other, count)
 
 
 @implementation
 def reduce_partials_and_round(ctx, dst, part, other, count):
-    call_loop(load_word(ctx + 8 * ctx_words.REDUCE_PARTIALS_AND_ROUND), ctx, dst, part, other, count)
+    call(load_word(ctx + 8 * ctx_words.REDUCE_PARTIALS_AND_ROUND), ctx, dst, part, other, count)
 
 
 @numba.njit(**OPTIONS)
@@ -163,7 +162,7 @@ def remote(ctx, pe):
 @numba.njit(**OPTIONS)
 def send_message(ctx, dst, src, nbytes, signal, value, pe):
     """Put to a PE of another node, then set its signal unless that is 0 (remote.py)."""
-    call_7(load_word(ctx + 8 * ctx_words.SEND), ctx, dst, src, nbytes, signal, value, pe)
+    call(load_word(ctx + 8 * ctx_words.SEND), ctx, dst, src, nbytes, signal, value, pe)
 
 
 @implementation
@@ -183,7 +182,7 @@ def stage_for_put(ctx, staging, src, nbytes, pe):
 @implementation
 def get(ctx, dst, src, nbytes, pe):
     if remote(ctx, pe):
-        call_7(load_word(ctx + 8 * ctx_words.GET), ctx, dst, src, nbytes, 0, 0, pe)
+        call(load_word(ctx + 8 * ctx_words.GET), ctx, dst, src, nbytes, 0, 0, pe)
     else:
         copy_bytes(dst, at(ctx, src, pe), nbytes)
 

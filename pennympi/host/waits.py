@@ -6,7 +6,7 @@ from ..compile import context as ctx_words
 from ..compile.context import BEHIND, ROUNDS
 from ..job.liveness import LATE_NS, LOOKED, RESUMED_NS, TICKED_NS, WAITS_FOR
 from ..kernels.block import POISON
-from .intrinsics import call_1, load_acquire, load_word, monotonic_ns, nap, relax, sched_yield, store_release, store_word
+from .intrinsics import call, load_acquire, load_word, monotonic_ns, nap, relax, sched_yield, store_release, store_word
 from .primitives import OPTIONS, implementation
 
 # Linux may give the core straight back to a process that yields it.  So with more PEs than cores a waiting PE sleeps,
@@ -55,7 +55,7 @@ def wait_tagged(ctx, signal, value, source):
 def pause(ctx, spins, since_ns, source):
     """Wait a little between two polls of a signal; returns what the last ``look`` returned."""
     progress = load_word(ctx + 8 * ctx_words.PROGRESS)
-    came = call_1(progress, ctx) if progress != 0 else 0
+    came = call(progress, ctx) if progress != 0 else 0
     patience = load_word(ctx + 8 * ctx_words.PATIENCE)
     if came > 0:
         pass  # it may be what this wait is for

@@ -200,7 +200,9 @@ class Meetings:
 
     def _wait(self, complete: Callable[[], Any], absent: Callable[[], list[int]], what: str) -> None:
         """Poll until ``complete()``.  Raises PeerTimeout.  absent: the PEs that have not come"""
-        show = self._show or (self.control and self.control.show_waiting)
+        show = self._show
+        if self.control:
+            show = self.control.show_waiting
         deadline = Deadline(self.control, self.timeout_s, show)
         for _ in poll_times():
             if complete():

@@ -201,7 +201,7 @@ def test_other_calls_before_a_meeting_are_told_there(of_last, words):
 
 def test_no_tag_has_two_meanings():
     of_meetings = range(ARRIVED, ARRIVED + NUMBERS)
-    others = [LEFT, beats.TAG, between_nodes.TAG, remote.TAG, remote.LARGE_TAG]
+    others = [LEFT, beats.TAG, between_nodes.TAG, remote.TAG, remote.LARGE_TAG, remote.GET_TAG]
     assert len({*of_meetings, *others}) == len(of_meetings) + len(others) and max(*of_meetings, *others) <= 32767
 
 
