@@ -12,9 +12,10 @@ from . import init_arguments
 from .annotations import BackendName
 from .backend import Backend
 from .compile.cache import report_from_here
-from .errors import PennympiError, SymmetricHeapExhausted, Unsupported
+from .errors import PeerTimeout, SymmetricHeapExhausted, Unsupported
 from .job import exits
 from .job.job import Job
+from .job.on_all import on_all
 from .state import state
 from .team import Team
 from .wall_time import timed
@@ -79,23 +80,20 @@ def _choose(wanted: str, reasons: Sequence[str]) -> str:
 
 def _backend_on_all(job: Job, name: str, heap_bytes: int | None) -> Backend:
     """Make the backend on every PE.  If that fails on some PE, every PE raises: its own error, or that PE's."""
-    made: Backend | None = None
-    error: Exception | None = None
-    try:
+
+    def make() -> Backend:
         with timed(f"import of the compiler and the {name} backend"):
             backend = importlib.import_module(f".{name}.backend", __package__)
-        made = backend.make_backend(job, heap_bytes)
-    except (PennympiError, OSError, ValueError, RuntimeError, MemoryError) as caught:
-        error = caught
-    errors = job.gather(None if error is None else f"{type(error).__name__}: {error}", "start of the backend")
-    if any(errors):
+        made: Backend = backend.make_backend(job, heap_bytes)
+        return made
+
+    try:
+        return on_all(job, f"start of the {name} backend", make, otherwise=Unsupported)
+    except PeerTimeout:
+        raise
+    except Exception:
         job.close()
-        if error is not None:
-            raise error
-        pe, reason = next((pe, reason) for pe, reason in enumerate(errors) if reason)
-        raise Unsupported(f"PE {pe} could not start the {name} backend: {reason}")
-    assert made is not None
-    return made
+        raise
 
 
 def why_no_cuda() -> str:

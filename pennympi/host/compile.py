@@ -26,7 +26,6 @@ from ..arrays.dtypes import TABLE, DType
 from ..compile.arithmetic import CLOSE, OF_PARTIALS, PLUS, STEPS, TO_ELEMENTS
 from ..compile.bind import bind, call_source, is_tagged, kernel_hash, parameters
 from ..compile.cache import made_once
-from ..compile.options import KernelOptions
 from ..once import once
 from ..wall_time import timed
 from .combine import OPTIONS
@@ -124,23 +123,16 @@ def implementations(kernel: Callable[..., Any], dtype: DType | None) -> dict[str
     return IMPLEMENTATIONS | (TAGGED_IMPLEMENTATIONS if is_tagged(kernel) else {}) | (accessors(dtype) if dtype else {})
 
 
-def compiled(kernel: Callable[..., Any], options: KernelOptions) -> Callable[..., None]:
-    """A callable (blocks, ctx, ...) that runs the kernel block after block."""
-    kinds, elements = options.kinds_of(kernel), options.elements
-    unique = "_".join((kernel.__module__, kernel.__qualname__, elements.name if elements else "bytes", kinds))
-    unique = "".join(c if c.isalnum() else "_" for c in unique)
-    return compile_kernel(kernel, unique, elements, "i" + kinds)
-
-
 @once
-def compile_kernel(kernel: Callable[..., Any], name: str, dtype: DType | None, kinds: str) -> Callable[..., None]:
+def compiled(kernel: Callable[..., Any], dtype: DType | None, kinds: str) -> Callable[..., None]:
     """A callable (blocks, ctx, ...) that runs the kernel block after block.
 
-    name:  unique for kernel, dtype and kinds
-    kinds: a letter for each parameter, ``ctx`` among them: "i" int64 or "f" float64
+    kinds: a letter for each parameter after ``ctx``: "i" int64 or "f" float64
     """
+    unique = "_".join((kernel.__module__, kernel.__qualname__, dtype.name if dtype else "bytes", kinds))
+    name = "".join(c if c.isalnum() else "_" for c in unique)
     letters = {"i": numba.int64, "f": numba.float64}
-    signature = numba.void(numba.int64, *(letters[kind] for kind in kinds))
+    signature = numba.void(numba.int64, numba.int64, *(letters[kind] for kind in kinds))
 
     @cache
     def dispatched() -> Any:

@@ -23,4 +23,5 @@ class Compiler:
         """
         residual = "residual" in parameters(kernel) and "residual" not in options.constants
         many_blocks = options.bounds is not None
-        return HostKernel(self._peers, compiled(kernel, options), name, options.reduction, residual, many_blocks)
+        made = compiled(kernel, options.elements, options.kinds_of(kernel))
+        return HostKernel(self._peers, made, name, options.reduction, residual, many_blocks)

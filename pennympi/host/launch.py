@@ -32,7 +32,7 @@ class HostKernel:
         residual: bool = False,
         many_blocks: bool = False,
     ):
-        self._peers, self._compiled = peers, compiled
+        self._peers, self._compiled = peers, _one_at_a_time(compiled) if many_blocks else compiled
         words = [zlib.crc32(name.encode())]
         if reduction:
             words += loop_words(*reduction, residual)
@@ -40,8 +40,7 @@ class HostKernel:
         self._ctx = memoryview(peers.ctx)  # read faster than an array
         self._words = memoryview(array("q", words)).cast("B")
         self._to = self._ctx.cast("B")[8 * ctx_words.CALL : 8 * (ctx_words.CALL + len(words))]
-        calls = _Both(peers.calls, _grid_of(compiled)) if many_blocks else peers.calls
-        self._begin, self._end = calls.acquire, calls.release
+        self._begin, self._end = peers.calls.acquire, peers.calls.release
 
     def launch(self, blocks: int, args: Sequence[int | float], stream: int, threads: int = 0) -> None:
         """Run the kernel and return when it has ended.
@@ -94,26 +93,6 @@ class HostKernel:
         return run
 
 
-class _Both:
-    """Two locks, taken together or not at all."""
-
-    def __init__(self, one: Any, other: Any):
-        self._one, self._other = one, other
-
-    def acquire(self, blocking: bool) -> bool:
-        """Take both.  Returns False, and takes none, if one of them is taken."""
-        if self._one.acquire(blocking):
-            if self._other.acquire(blocking):
-                return True
-            self._one.release()
-        return False
-
-    def release(self) -> None:
-        """Give both back."""
-        self._other.release()
-        self._one.release()
-
-
 def _two_threads() -> TwoThreads:
     return TwoThreads(
         "two threads call one team, or one kernel of several blocks on two teams, at the same time: "
@@ -122,6 +101,16 @@ def _two_threads() -> TwoThreads:
 
 
 @once
-def _grid_of(compiled: Callable[..., None]) -> Any:
-    """The lock of a machine code that all teams share: the number of its running block is one variable."""
-    return threading.Lock()
+def _one_at_a_time(compiled: Callable[..., None]) -> Callable[..., None]:
+    """A machine code that all teams share, for one launch at a time: the number of its running block is one variable."""
+    lock = threading.Lock()
+
+    def run(*args: Any) -> None:
+        if not lock.acquire(False):
+            raise _two_threads()
+        try:
+            compiled(*args)
+        finally:
+            lock.release()
+
+    return run

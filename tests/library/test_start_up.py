@@ -85,11 +85,10 @@ REFRESHED = """
 from numba.core.registry import cpu_target
 from pennympi.host import compile as host
 from pennympi.kernels.rma import on_stream
-from pennympi.compile.options import PLAIN
 refreshed = []
 known = cpu_target.target_context.refresh
 cpu_target.target_context.refresh = lambda: refreshed.append(1) or known()
-host.compiled(on_stream.wait_signal, PLAIN)
+host.compiled(on_stream.wait_signal, None, "iii")
 print(len(refreshed))
 """
 

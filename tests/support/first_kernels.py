@@ -12,5 +12,5 @@ def compile_in_shares(comm):
     """Fills the cache of kernels for CPUs.  Collective."""
     algorithms = [algorithm for table in (*TABLES.values(), PLANNED, FORMS) for algorithm in table.values()]
     for algorithm in algorithms[comm.rank :: comm.size]:
-        compiled(algorithm.kernel, PLAIN)
+        compiled(algorithm.kernel, None, PLAIN.kinds_of(algorithm.kernel))
     comm.Barrier()

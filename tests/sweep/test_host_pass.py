@@ -8,7 +8,7 @@ from sweep_reference import FORMULAS, group_values, in_numpy, words_of
 
 from pennympi.arrays.dtypes import TABLE
 from pennympi.compile import context as ctx_words
-from pennympi.compile.options import KernelOptions
+from pennympi.compile.bind import parameters
 from pennympi.compile.pass_kernel import Storage
 from pennympi.host.compile import compiled
 from pennympi.host.sweep import pass_kernel
@@ -45,7 +45,7 @@ def ran(made, stencil, fields, box, live, numbers, words):
     values = np.array(numbers, stencil.dtype)
     plane, row = (n // old.itemsize for n in old.strides[:2])
     blocks, _, cut = made.launch(box, Storage(0, plane, row, 1))
-    run = compiled(made.kernel, KernelOptions(elements=TABLE[stencil.dtype], fused=False))
+    run = compiled(made.kernel, TABLE[stencil.dtype], "i" * (len(parameters(made.kernel)) - 1))
     addresses = new.ctypes.data, old.ctypes.data, coefficient.ctypes.data if stencil.has_coefficient else 0
     run(blocks, ctx.ctypes.data, *addresses, plane, row, *box, *live, *cut, values.ctypes.data, words.ctypes.data, at)
 
