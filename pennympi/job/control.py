@@ -18,7 +18,7 @@ from .liveness import LOOKED, WAITS_FOR
 from .process import Process, halted, named, on_host
 from .shared_memory import SharedMemory
 
-COMPUTING, WAITING, LEAVING, DONE = range(4)  # the states of a PE; DONE: it may end at any time
+LEAVING, DONE = 1, 2  # the states of a PE, 0 before; DONE: it may end at any time
 NO_PE, ANY_PE = -2, -1  # for whom a PE waits: for no PE, for one that is not known
 BELIEVED_NS = 200_000_000  # a wait that looked at the clock within this time is taken to go on
 
@@ -106,7 +106,7 @@ class Control:
         return slot
 
     def set_state(self, state: int) -> None:
-        """Write what this PE is doing: COMPUTING, WAITING (inside a wait of the library) or LEAVING (the program)."""
+        """Write that this PE is LEAVING the program, or DONE."""
         self._words[self._part[self.me] + _STATE] = state
 
     def claim(self) -> bool:
@@ -146,7 +146,7 @@ class Control:
         self._words[self._alive[pe]] = time_ns
 
     def state(self, pe: int) -> int:
-        """COMPUTING, WAITING or LEAVING, for a PE of this node."""
+        """LEAVING, DONE or 0, for a PE of this node."""
         return self._words[self._part[pe] + _STATE]
 
     def call(self, pe: int) -> str:
@@ -205,12 +205,9 @@ class Control:
             return f"PE {pe} is on another node" + self.on_host(pe).replace(" on", ",")
         if words := halted(self.processes, self.me, pe):
             return f"{words} after {self.call(pe)}"
-        state, whom = self.state(pe), self.waits_for(pe)
-        doing = "last entered"
-        if state >= LEAVING:
+        whom, doing = self.waits_for(pe), "last entered"
+        if self.state(pe) >= LEAVING:
             doing = "left the program after"
-        elif state == WAITING:
-            doing = "waits in"
         elif whom != NO_PE:
             doing = f"waits for {f'PE {whom}' if whom >= 0 else 'a signal'}; it last entered"
         return f"{named(self.processes, pe)} {doing} {self.call(pe)}"

@@ -17,11 +17,6 @@ class Process(NamedTuple):
     node: str
     pid: int
 
-    @property
-    def host(self) -> str:
-        """The name of its host."""
-        return self.node.partition("; ")[0]
-
 
 def this_process() -> Process:
     """The process that asks."""
@@ -36,7 +31,7 @@ def this_process() -> Process:
 def on_host(processes: Sequence[Process], pe: int) -> str:
     """ " on host1", or "" where all processes share a node, or the PE is not among them."""
     several = any(process.node != processes[0].node for process in processes)
-    return f" on {processes[pe].host}" if several and 0 <= pe < len(processes) else ""
+    return f" on {processes[pe].node.partition('; ')[0]}" if several and 0 <= pe < len(processes) else ""
 
 
 def named(processes: Sequence[Process], pe: int) -> str:

@@ -20,7 +20,7 @@ from mpi4py import MPI
 
 from ..errors import CollectiveMismatchError, PeerTimeout
 from . import liveness
-from .control import COMPUTING, WAITING, Control, Recent
+from .control import Control, Recent
 from .process import Process, halted, on_host, this_process
 
 LIVENESS_INTERVAL_S = 0.05  # between two looks at the signs of life of absent PEs
@@ -184,7 +184,6 @@ class Meetings:
         control, calls = self.control, Recent(zlib.crc32(what.encode()), 1, (what,))
         if control:
             control.enter(what)
-            control.set_state(WAITING)
             liveness.show_alive(time.monotonic_ns())
             calls = control.recent()
         message = pickle.dumps((calls, data, refusal), pickle.HIGHEST_PROTOCOL)
@@ -192,7 +191,6 @@ class Meetings:
         self._wait(barrier.complete, barrier.absent, what)
         if control:
             control.met()
-            control.set_state(COMPUTING)
         messages = [pickle.loads(barrier.messages[pe]) for pe in range(self.n_pes)]
         if any(theirs.digest != calls.digest for theirs, _, _ in messages):
             raise CollectiveMismatchError(_difference([theirs for theirs, _, _ in messages]))

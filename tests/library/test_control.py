@@ -17,7 +17,7 @@ from mpi4py import MPI
 
 from pennympi.job import control as table
 from pennympi.job import ending, liveness
-from pennympi.job.control import WAITING, Control
+from pennympi.job.control import Control
 from pennympi.job.process import process_state, this_process
 
 pytestmark = pytest.mark.mpi
@@ -107,7 +107,6 @@ def state_of(child, letters):
 def test_a_process_that_is_stopped_or_gone_is_told_from_one_that_waits():
     """A child stands for the PE's own process: stopped, ended but not waited for, and gone."""
     with control_over() as control:
-        control.set_state(WAITING)
         child = subprocess.Popen(["sleep", "100"])
         control.processes[ME] = this_process()._replace(pid=child.pid)
         message = []
