@@ -35,19 +35,28 @@ def pytest_report_header():
     return f"MPI: {mpi}, ranks: {MPI.COMM_WORLD.size}, backend: {backend} {why and f'({why})'}"
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist reads the groups
 def pytest_collection_modifyitems(config, items):
-    """Leave out what this run does not run.  pytest-mpi would skip it test by test, on every rank.
-
-    With pytest-xdist one process runs all tests that start jobs, so that no two jobs share the cores.
-    """
+    """Leave out what this run does not run.  pytest-mpi would skip it test by test, on every rank."""
     only_mpi, with_mpi = (config.getoption(f"--{which}-mpi") for which in ("only", "with"))
     selected = [item for item in items if (with_mpi or is_mpi(item) == only_mpi) and is_small_enough(item)]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(selected)])
     items[:] = selected
-    for item in items:
-        if not is_mpi(item) and starts_jobs(item.path):
-            item.add_marker(pytest.mark.xdist_group("jobs"))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """One process runs a whole file that starts jobs, so that each job runs once; other tests run where one is free.
+
+    pytest-xdist 3.8 has marks for groups, which pytest 9 ignores.
+    """
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):
+        def _split_scope(self, nodeid):
+            path = nodeid.partition("::")[0]
+            return path if starts_jobs(config.rootpath / path) else nodeid
+
+    return Scheduling(config, log)
 
 
 def is_mpi(item):

@@ -8,7 +8,7 @@
     python tools/run_tests.py -- -k ring                 what follows -- goes to pytest
 
 One rank needs no mpirun: the tests with an mpi mark run as one PE beside those that have none, in two processes where
-pytest-xdist is installed.  One of the two runs the tests that start jobs (see tests/conftest.py).
+pytest-xdist is installed.  Tests with a slow mark are left to --rest.
 At 5, 7, 8 and 16 ranks only the tests that depend most on that number run: algorithms, grids, applications.
 Hosts are those of tools/hosts.sh; where this machine refuses them, PENNYMPI_NODE lets the ranks act as on several.
 
@@ -39,7 +39,7 @@ SHOW_S = 10.0  # from one line about a run under way to the next
 SUMMARY = re.compile(r"^(?:=+ )?(\d+ \w+.*) in [\d.]+s", re.MULTILINE)
 TIMEOUT = re.compile(r"Timeout \(\d+:\d\d:\d\d\)!")  # faulthandler's, when one test took too long
 HUNG = "hung, the rest is not started"
-IN_TWO = ("-n", "2", "--dist", "loadgroup", "--max-worker-restart", "0")  # a crashed worker ends the run
+IN_TWO = ("-n", "2", "--max-worker-restart", "0")  # a crashed worker ends the run
 MAKE_TEST = {"ranks": "1,2,4", "hosts": "2x2", "soak": 0}
 REST = {"ranks": "3,5,7,8,16", "hosts": "2x3,3x1,4x4", "soak": 1}
 NOTHING = {"ranks": "", "hosts": "", "soak": 0}
@@ -167,12 +167,13 @@ def planned(args):
             chosen = [*some, *SUBSET]
         if n == "1" and not args.with_mpi and not args.gpus:
             in_two = IN_TWO if has_xdist(args.python) else ()
-            yield "one process", [*chosen, *in_two, *args.pytest, "--with-mpi"], {}
+            yield "one process", [*chosen, *in_two, "-m", "not slow", *args.pytest, "--with-mpi"], {}
         else:
             which = "--with-mpi" if args.with_mpi else "--only-mpi"
             yield f"np {n}", [*mpirun, "-n", n, *chosen, *args.pytest, "-x", which], {}
     yield from over_hosts(args.hosts, mpirun, [*everything, *args.pytest])
     if args.rest:
+        yield "slow", [*everything, "-n", "0", "-m", "slow"], {}
         yield "downloads", [*some, "-n", "0", "tests/cuda/test_shim.py"], {"TEST_DOWNLOADS": "1"}
     if args.soak and not args.pytest:
         yield "soak", [*some, "-n", "0", "--soak", str(args.soak), "tests/soak"], {}

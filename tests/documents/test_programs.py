@@ -53,7 +53,9 @@ def run(program, text):
     return ended.output
 
 
-@pytest.mark.parametrize(("page", "least"), [("README.md", 1), ("docs/tutorial.md", 4)])
+@pytest.mark.parametrize(
+    ("page", "least"), [pytest.param("README.md", 1, marks=pytest.mark.slow), ("docs/tutorial.md", 4)]
+)
 def test_shell_blocks(tmp_path, page, least):
     scripts = blocks(page, "sh")
     assert len(scripts) >= least
@@ -75,11 +77,13 @@ def test_both_programs_of_the_page_on_grids_give_the_same_bits(tmp_path):
     assert run(tmp_path / "both.py", text).endswith("the same bits\n")
 
 
+@pytest.mark.slow
 def test_the_program_of_the_page_on_loops_ends_as_the_host_s_loop(tmp_path):
     (program,) = blocks("docs/guides/loops.md", "python")
     run(tmp_path / "loops.py", program)
 
 
+@pytest.mark.slow
 def test_a_wheel_has_all_that_runs(tmp_path):
     """The folders kernels/ and apps/ come through links; setuptools must follow them."""
     if int(version("setuptools").partition(".")[0]) < 77:

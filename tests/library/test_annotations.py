@@ -4,8 +4,16 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import get_args
 
 import pytest
+
+from pennympi import annotations
+from pennympi.arrays.operators import MEAN, NAMES
+from pennympi.collectives.allreduce import AllReduce
+from pennympi.collectives.calls import ALL
+from pennympi.kernels.allreduce import PLANNED
+from pennympi.kernels.exchange import TABLE as FORMS
 
 ROOT = Path(__file__).resolve().parents[2]
 LIMIT_S = 300
@@ -93,3 +101,13 @@ def test_mypy_takes_a_right_program_and_finds_each_mistake(tmp_path):
     found = re.findall(r"^(\w+)\.py:(\d+): error: .*\[([\w-]+)\]$", ended.stdout, re.MULTILINE)
     marked = [("bad", str(i), line.partition("  # ")[2]) for i, line in enumerate(BAD.splitlines(), 1) if "  # " in line]
     assert len(marked) == 14 and found == marked, ended.stdout + ended.stderr
+
+
+def test_literals_have_all_names():
+    """In the order of the tables."""
+    assert get_args(annotations.OpName) == (*NAMES, MEAN)
+    assert get_args(annotations.ExchangeForm) == tuple(FORMS)
+    tables = {"PlannedAllReduce": {**AllReduce.table, **PLANNED}, **{one.__name__: one.table for one in ALL}}
+    for name, table in tables.items():
+        literal = getattr(annotations, f"{name}Algorithm")
+        assert [one for part in get_args(literal) for one in get_args(part) or [part]] == ["auto", *table], name

@@ -81,9 +81,3 @@ def test_random_overlapping_teams(seed):
         for arena in team.arenas:
             arena.close()
     assert all(one.free == ((0, SIZE_BYTES),) for one in memory)
-
-
-def test_what_is_free_on_all():
-    assert common_ranges([((0, 100), (200, 100)), ((50, 200),), ((0, 1000),)]) == ((50, 50), (200, 50))
-    assert common_ranges([((0, 10),), ((10, 10),)]) == ()
-    assert common_ranges([((5, 5),)]) == ((5, 5),)

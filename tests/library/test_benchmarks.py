@@ -2,13 +2,9 @@
 
 import argparse
 import importlib
-import json
-import re
-import sys
 from pathlib import Path
 
 import pytest
-from launch import mpirun
 
 from pennympi.command import bench
 
@@ -35,24 +31,6 @@ def test_every_command_is_one(script):
 
 def test_the_documents_are_what_the_results_make(script):
     assert script("tables").main(["--check"]) == 0
-
-
-def test_a_result_becomes_a_table(script, tmp_path, monkeypatch):
-    """A size that a baseline refuses has no cell."""
-    measure = script("measure")
-    words = "-m pennympi bench all_gatherv --plan --place out --sizes 64,1K --against mpi"
-    monkeypatch.setitem(measure.COMMANDS, "all_gatherv", measure.Command(words))
-    launcher = f"{mpirun()} -np {{n}}"
-    monkeypatch.setattr(sys, "argv", ["", "all_gatherv", "--folder", str(tmp_path), "--launcher", launcher])
-    monkeypatch.setenv("PENNYMPI_BACKEND", "host")
-    assert measure.main() == 0
-    path = tmp_path / "all_gatherv-2xcpu.json"
-    data = json.loads(path.read_text())
-    data["rows"] = [row for row in data["rows"] if row["implementation"] != "mpi" or row["size_bytes"] > 64]
-    path.write_text(json.dumps(data))
-    caption, lines, *_ = script("tables").collective(path)
-    assert "AllGather by counts, float32, 2 x " in caption and "`benchmarks/measure.py all_gatherv`" in caption
-    assert re.match(r"\| 64 B \| \d+\.\d\d \|  \|  \|$", lines.splitlines()[2])
 
 
 def test_a_sample_that_does_not_solve_has_no_time(script):

@@ -39,6 +39,7 @@ for name in ("put_bytes", "get_bytes", "put_bytes_signal", "wait_signal"):
 """
 
 
+@pytest.mark.slow
 def test_a_program_compiles_for_a_gpu_that_is_not_here(tmp_path):
     program, folder = tmp_path / "program.py", tmp_path / "cache"
     program.write_text(PROGRAM)

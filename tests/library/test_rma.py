@@ -76,23 +76,6 @@ def test_signals_grow(team):
         team.barrier()
 
 
-def test_who_sees_the_signal_sees_the_data(team):
-    """A ping-pong of growing messages, checked without a barrier."""
-    partner = team.me ^ 1
-    x, signal, echo = team.zeros(50_000, "int64"), team.signals(1), team.signals(1)
-    mine = device(team, np.zeros(50_000, np.int64))
-    team.barrier()
-    if partner < team.n_pes:
-        for k in range(1, 60):
-            n = k * k * 13
-            write(mine[:n], np.full(n, 1000 * k + team.me))
-            team.put_signal(x[:n], mine[:n], signal, k, partner)
-            team.wait_signal(signal, k, partner)
-            assert same(x[:n], np.full(n, 1000 * k + partner))
-            team.put_signal(echo[:0], echo[:0], echo, k, partner)  # x is free again
-            team.wait_signal(echo, k, partner)
-
-
 def test_a_put_and_a_get_reach_a_pe_that_computes(team):
     """Which makes no call meanwhile, as PEs of other nodes must see, too."""
     count, far = 3 << 16, team.n_pes - 1

@@ -66,15 +66,6 @@ def job():
     made.close()
 
 
-def test_ranks_in_first_team_the_first_team(job):
-    """Each PE of a communicator is found in the first team, in whatever order the two have them."""
-    world, n = MPI.COMM_WORLD, MPI.COMM_WORLD.size
-    backwards = world.group.Incl(range(n - 1, -1, -1))
-    assert ranks_in_first_team(job, None) is None
-    assert ranks_in_first_team(job, world.group) == tuple(range(n))
-    assert ranks_in_first_team(job, backwards) == tuple(range(n - 1, -1, -1))
-
-
 @pytest.mark.mpi(min_size=2)
 @pytest.mark.parametrize("first", ["a part", "two halves", "not on all"])
 def test_a_team_that_is_no_part_of_the_first(job, first):
@@ -86,6 +77,9 @@ def test_a_team_that_is_no_part_of_the_first(job, first):
         "two halves": (world.group.Incl(range(low) if world.rank < low else range(low, n)), range(n)),
         "not on all": (world.group if world.rank else None, range(1)),
     }[first]
+    assert ranks_in_first_team(job, None) is None
+    assert ranks_in_first_team(job, world.group) == tuple(range(n))
+    assert ranks_in_first_team(job, world.group.Incl(range(n - 1, -1, -1))) == tuple(range(n - 1, -1, -1))
     names = ", ".join(map(str, list(strangers)[:8]))
     with pytest.raises(pennympi.Unsupported, match=f"PEs {names} (was|were) not .*: make a team over MPI.COMM_WORLD"):
         ranks_in_first_team(job, group)

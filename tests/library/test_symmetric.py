@@ -78,6 +78,20 @@ def test_pes_that_differ(team, odd):
     usable(team)
 
 
+@pytest.mark.mpi(min_size=2)
+@pytest.mark.parametrize("odd", ["gather", "free"])
+def test_pes_that_meet_for_different_things(team, odd):
+    """An error on every PE that names both calls; afterwards the PEs can meet again."""
+    arrays, last = [team.zeros(3, "float32") for _ in range(2)], team.me == team.n_pes - 1
+    calls = {"gather": lambda: team.gather(1), "free": lambda: team.free(arrays[1])}
+    text = r"free of .* in gather \(call " if odd == "gather" else r" array \d+ \(call .* array \d+ \(call "
+    with pytest.raises(pennympi.CollectiveMismatchError, match=text):
+        calls[odd]() if last else team.free(arrays[0])
+    for array in arrays:
+        team.free(array)
+    usable(team)
+
+
 def test_a_full_heap(team):
     heap_bytes = 128 << 20 if team.backend == "host" else None
     with pennympi.init(team.comm, heap_bytes=heap_bytes) as small:

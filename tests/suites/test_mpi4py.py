@@ -23,17 +23,7 @@ OTHERS = tuple(
 def folder(tmp_path_factory):
     """The tests of the source distribution, which are not copied into this tree."""
     to = tmp_path_factory.mktemp("mpi4py")
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--no-deps",
-        "--no-build-isolation",
-        "--no-binary",
-        "mpi4py",
-    ]
+    pip = [sys.executable, "-m", *"pip download --quiet --no-deps --no-build-isolation --no-binary mpi4py".split()]
     got = subprocess.run([*pip, "--dest", str(to), f"mpi4py=={VERSION}"], capture_output=True, text=True, timeout=120)
     if got.returncode:
         pytest.skip(f"the package index does not give mpi4py {VERSION}: {got.stderr[-200:]}")

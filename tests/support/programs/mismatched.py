@@ -15,29 +15,16 @@ import pennympi
 def calls(team, odd, x, out):
     """{what differs: the call of this PE}."""
 
-    def plan_or_eager():
-        plan = team.plan_allreduce(x, out, algorithm="ring")
-        plan() if odd else team.allreduce(x, out, algorithm="ring")
-
-    def ordered():
-        for op in ("max", "sum") if odd else ("sum", "max"):
-            team.reduce_scatter(x, out[: x.size // team.n_pes], op, algorithm="ring")
-
     def places(far):
         return [-(1 << 61) if far and pe else 5 * pe for pe in range(team.n_pes)]
 
-    counts, sent = [3 + odd] + [3] * (team.n_pes - 1), [5] * team.n_pes
-    received = [5] * team.n_pes
-    if odd:
-        received[0] = 6
+    sent = [5] * team.n_pes
+    received = [5 + odd] + sent[1:]
 
     return {
         "count": lambda: team.allreduce(x[:-8] if odd else x, algorithm="ring"),
-        "order": ordered,
-        "plan_and_eager": plan_or_eager,
         "exchange": lambda: team.exchange(out[: 10 + odd], x[: 10 + odd], team.n_pes - 1 - team.me),
         "set_up": lambda: team.reduce(x, algorithm="direct") if odd else team.allreduce(x, algorithm="ring"),
-        "counts": lambda: team.all_gatherv(x[: counts[team.me]], out, counts),
         "another_count": lambda: team.all_to_allv(x, out, sent, received),
         "no_such_place": lambda: team.all_to_allv(x, out, *map(np.array, (sent, sent, places(False), places(odd)))),
         "algorithm": lambda: team.allreduce(x, algorithm="one_shot" if odd else "ring"),
@@ -53,8 +40,6 @@ with pennympi.init() as team:
     else:
         for algorithm in ("ring", "one_shot"):  # nothing is set up later
             team.allreduce(x, algorithm=algorithm)
-        team.reduce_scatter(x, out[: 240 // team.n_pes], algorithm="ring")
-        team.all_gatherv(x[:2], out, [2] * team.n_pes)
         os.write(1, f"fault {time.time()}\n".encode())
         calls(team, team.me == team.n_pes - 1, x, out)[what]()
 print("done")

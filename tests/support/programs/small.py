@@ -1,7 +1,9 @@
 """python small.py PROGRAM [ARGUMENTS]: small programs that fail, or seem to, in ways of their own."""
 
 import os
+import subprocess
 import sys
+import threading
 import time
 
 from mpi4py import MPI
@@ -22,18 +24,6 @@ def all_raise():
         team.gather(0)
         say_fault()
         raise ValueError(f"broken on PE {team.me}")
-
-
-def different_waits():
-    """Each PE waits for the next one's signal, PE 0 in another call of the same number."""
-    team = pennympi.init()
-    words = team.signals(1)
-    team.gather(0)
-    say_fault()
-    team._job.control.enter(
-        "broadcast" if team.me == 0 else "reduce"
-    )  # as if it had sent, and waits for the next message
-    team.wait_signal(words, 1, source=(team.me + 1) % team.n_pes)
 
 
 def halves():
@@ -79,17 +69,6 @@ def forgetful(status="0", late_s="0"):
         print("done")
     if status != "0":
         sys.exit(int(status))
-
-
-def different_meetings(kind):
-    """The last PE gathers once more than the others, or frees two arrays in another order."""
-    with pennympi.init() as team:
-        odd, arrays = team.me == team.n_pes - 1, [team.zeros(3, "float32") for _ in range(2)]
-        say_fault()
-        if kind == "gather" and odd:
-            team.gather(1)
-        for array in arrays[::-1] if kind == "free" and odd else arrays:
-            team.free(array)
 
 
 def skewed(how):
@@ -146,6 +125,63 @@ def forking():
         status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
         team.allreduce(x)
         print(f"child ended with {status}, {set(team.gather(x.tolist() == [team.n_pes] * 10))}")
+
+
+def first_calls(nodes="1"):
+    """Two threads each make a team at the same time, and its first calls.  nodes: 2 if each PE is a node of its own"""
+    start, right = threading.Barrier(2), []
+    if nodes == "2":
+        os.environ["PENNYMPI_NODE"] = f"node{world.rank}"
+
+    def run(comm, ops):
+        start.wait()
+        with pennympi.init(comm) as team:
+            assert len(team.pe_topology.nodes) == int(nodes)
+            x = team.zeros(500, "int64")
+            for op in ops:
+                start.wait()
+                for step in range(20):
+                    x[:] = step
+                    team.allreduce(x, op=op)
+                    assert (x == (step if op == "max" else step * team.n_pes)).all()
+        right.append(comm)
+
+    every = [(world.Dup(), ("sum", "max", "sum")), (world.Dup(), ("sum", "max", "max"))]
+    threads = [threading.Thread(target=run, args=one) for one in every]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    world.Barrier()
+    if len(right) == 2:
+        print("done")
+
+
+def suspended():
+    """The job is stopped for two deadlines while PEs wait for PE 0: 1 in a kernel, 2 in a meeting, 3 in MPI."""
+    timeout_s, me = float(TIMEOUT_S), world.rank
+    pairs = [world.Create_group(world.group.Incl([0, pe])) for pe in (1, 2, 3) if me in (0, pe)]
+    with pennympi.init(world) as team:
+        words = team.signals(1)
+        meeting = pennympi.init(pairs[me == 0]) if me in (0, 2) else None
+        pids = " ".join(map(str, team.gather(os.getpid())))
+        if me == 0:
+            script = f"sleep 0.3; kill -STOP {pids}; sleep {2 * timeout_s}; kill -CONT {pids}"
+            subprocess.Popen(["sh", "-c", script], start_new_session=True)
+            time.sleep(1)  # is over when the job goes on
+            time.sleep(timeout_s / 2)
+            team.put_signal(words, words, words, 1, 1)
+            meeting.gather(0)
+            pairs[2].Barrier()
+        elif me == 1:
+            team.wait_signal(words, 1, source=0)
+        elif me == 2:
+            meeting.gather(0)
+        else:
+            pairs[0].Barrier()
+        if meeting:
+            meeting.finalize()
+    print("done")
 
 
 globals()[sys.argv[1]](*sys.argv[2:])

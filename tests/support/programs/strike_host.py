@@ -1,12 +1,11 @@
 """strike_host.py STRIKE COMMAND...: runs a command beside the hosts of tools/hosts.sh, and strikes host1 at its "ready".
 
-STRIKE: none; vanish: host1 is gone with all that runs there; down: its link ends; down-2: for two seconds
+STRIKE: none; down: host1's link ends; down-2: for two seconds
 Prints "fault <time>" as it strikes, and five seconds after the command "left on <host>: ..." for what still runs there or
 lies in its /dev/shm.
 """
 
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -14,11 +13,6 @@ from pathlib import Path
 
 FOLDER = Path(os.environ["HOSTS_DIR"])
 LEFT_S = 5.0
-
-
-def first_of(host):
-    """The process whose end is that of a host."""
-    return int((FOLDER / f"{host}.pid").read_text())
 
 
 def link(state):
@@ -33,7 +27,6 @@ def down_for_two_seconds():
 
 STRIKES = {
     "none": lambda: None,
-    "vanish": lambda: os.kill(first_of("host1"), signal.SIGKILL),
     "down": lambda: link("down"),
     "down-2": down_for_two_seconds,
 }
@@ -41,7 +34,7 @@ STRIKES = {
 
 def left_on(host):
     """What runs on a host beside its first process and that one's sleep, and what of the library is in its /dev/shm."""
-    first, found = first_of(host), []
+    first, found = int((FOLDER / f"{host}.pid").read_text()), []
     try:
         space = os.readlink(f"/proc/{first}/ns/pid")
         found += [name for name in os.listdir(f"/proc/{first}/root/dev/shm") if name.startswith("pennympi")]
