@@ -4,33 +4,44 @@ An address is an offset in ``memory``; shared memory is another array, and holds
 A thread that reads what another one has stored since the last barrier, or what is being copied, finds NaN.
 """
 
+from collections import defaultdict
 from types import SimpleNamespace
 
 import numpy as np
 from sweep_reference import multiply_add
 
 from pennympi.compile.bind import bind
-from pennympi.cuda.sweep.norm import add_squares_of_warp, squares_of_warp, warp_adder
-from pennympi.kernels.sweep.norm import no_squares
+from pennympi.cuda.sweep.level_squares import add_lanes_to_words
+from pennympi.cuda.sweep.norm import add_squares_of_warp, in_all, squares_of_warp, warp_adder
+from pennympi.cuda.sweep.warp import LANE_BYTES
+from pennympi.kernels.sweep.norm import LEVEL_BYTES, adder, no_squares
 
 SHARED_BYTES, PIECE_BYTES = 227 << 10, 16
 
 
 class Threads:
-    """The functions that kernels call, for one block.  values: {address of words: the values of groups added to them}"""
+    """The functions that kernels call, for one block.  values: {address of words: the values of groups added to them}
 
-    def __init__(self, memory, dtype):
-        self._memory, self._dtype = memory, np.dtype(dtype)
+    The kernels of one and two dimensions, whose warps go different ways, are run with blocks of one warp.
+    """
+
+    WARPS = 1
+
+    def __init__(self, dtype):
+        self._dtype = np.dtype(dtype)
         self._width = PIECE_BYTES // self._dtype.itemsize
-        self.values = {}
+        self.values = defaultdict(list)
         self.cuda = SimpleNamespace()
 
-    def _run(self, kernel, blocks, threads, args):
+    def run(self, kernel, blocks, threads, memory, args):
         """Launch a kernel."""
+        self._memory = memory
         scope = {name: getattr(self, name) for name in dir(self) if not name.startswith("_")}
-        made = {warp_adder(n): lambda squares, values: squares + values for n in range(1, 4)}
+        adders = [warp_adder(n) for n in range(1, 4)] + [adder(n, in_all) for n in (1, 2, 3, 4, 6, 8, 12, 24)]
+        made = dict.fromkeys(adders, lambda squares, values: squares + values)
         made |= {squares_of_warp(n): lambda values: values for n in range(1, 4)}
         made |= {no_squares: tuple, add_squares_of_warp: self._add_squares_of_warp}
+        made |= {add_lanes_to_words: self._add_lanes_to_words}
         bound = bind(kernel, scope, lambda function: function, scope, made=made)
         shape, grid = ((n, 1, 1) if isinstance(n, int) else n for n in (threads, blocks))
         self._thread = np.arange(np.prod(shape))
@@ -70,6 +81,9 @@ class Threads:
     def most(self, x, y):
         return np.maximum(x, y)
 
+    def between(self, x, low, high):
+        return np.clip(x, low, high)
+
     def divide_32(self, x, y):
         return x // y
 
@@ -93,12 +107,31 @@ class Threads:
         elements = self._memory.view(self._dtype)
         for k, value in enumerate(piece):
             inside = (first <= k) & (k < stop) & (self._thread >= 0)
-            elements[(at // self._dtype.itemsize + k)[inside]] = value[inside]
+            index = (at // self._dtype.itemsize + k)[inside]
+            assert np.unique(index).size == index.size
+            elements[index] = value[inside]
+
+    def load_row(self, at, like):
+        assert not (at % LANE_BYTES).any()
+        return tuple(self.load(at, k) for k in range(2 * self._width))
+
+    def store_half(self, condition, at, piece):
+        self.store_numbers(np.where(condition, 0, self._width), self._width, at, piece)
+
+    def store_some(self, first, stop, at, piece):
+        self.store_numbers(first, stop, at, piece)
+
+    def prefetch(self, at):
+        assert (at >= 0).all()
+        assert (at + LANE_BYTES <= self._memory.nbytes).all()
 
     def anew(self, at):
         return at
 
     # other lanes
+    def warp_number(self):
+        return 0
+
     def shift_up(self, x):
         return np.where(self._thread % 32 == 0, x, np.roll(x, 1))
 
@@ -141,8 +174,24 @@ class Threads:
             for copy in self._copies.pop(0):
                 self.store_shared_where(*copy)
 
+    def load_number(self, at, like):
+        return self.load_shared_where(True, at, 0)
+
+    def store_number(self, at, x):
+        self.store_shared_where(self._thread >= 0, at, [np.broadcast_to(x, self._thread.shape)])
+
     def sync(self):
         self._writer[:] = -1
 
+    def sync_warp(self):
+        self.sync()
+
     def _add_squares_of_warp(self, words, squares):
-        self.values.setdefault(words, []).extend(squares)
+        self.values[words].extend(squares)
+
+    def _add_lanes_to_words(self, words, squares, levels, apart):
+        for level in range(apart):
+            own = [x[self._thread % apart == level] for x in squares]
+            assert level < levels or not np.any(own)
+            if level < levels:
+                self.values[words + level * LEVEL_BYTES] += own

@@ -1,0 +1,159 @@
+"""Passes of a GPU, executed in NumPy, against plain sweeps, bit for bit; and their machine code."""
+
+from random import Random
+
+import numpy as np
+import pytest
+from gpu_code import frame_bytes, ptx_of
+from sweep_reference import FORMULAS, group_values
+from test_host_pass import some_box, swept, whole
+from threads import Threads
+
+from pennympi.arrays.dtypes import TABLE
+from pennympi.compile.pass_kernel import Storage
+from pennympi.cuda.sweep import pass_kernel
+from pennympi.cuda.sweep.rows import kept_columns, origin_of
+from pennympi.kernels.sweep.norm import LEVEL_BYTES, group_points
+from pennympi.kernels.sweep.records import Box, Cut, SweepFields
+
+LINE_BYTES = 64
+WRITTEN = 7  # what the new field holds before a pass
+both_dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
+
+
+class Fields:
+    """Fields (new, old, coefficient) in one memory, with rows as ``Grid.zeros`` makes them, NaN elsewhere; and numbers.
+
+    lead: elements of a row before its first point;  record: what a kernel takes;  numbers: their address
+    """
+
+    def __init__(self, old, coefficient, halo, numbers):
+        shape, self.dtype = old.shape, old.dtype
+        line = LINE_BYTES // old.itemsize
+        self.lead = -halo % line
+        row = -(-(self.lead + shape[2]) // line) * line
+        n = 3 * (shape[0] * shape[1] + 2) * row
+        elements = np.concatenate([np.full(n, np.nan), numbers]).astype(old.dtype)
+        self.memory, self.numbers = elements.view("u1"), n * old.itemsize
+        inside = elements[:n].reshape(3, -1, row)[:, 1:-1]
+        self.views = inside.reshape(3, *shape[:2], row)[..., self.lead : self.lead + shape[2]]
+        self.views[:] = np.full(shape, WRITTEN), old, coefficient
+        addresses = [view.ctypes.data - self.memory.ctypes.data for view in self.views]
+        self.record = SweepFields(*addresses, row * shape[1], row)
+
+
+def check(stencil, numbers, kernel, launch, arrays, halo, boxes, inner, depth, norms):
+    """A pass from arrays (old, coefficient) does what plain sweeps do of all points of ``inner``, and no more."""
+    fields, (box, live), emulated = Fields(*arrays, halo, numbers), boxes, Threads(stencil.dtype)
+    before, (blocks, threads, cut) = fields.memory.copy(), launch(fields)
+    emulated.run(kernel, blocks, threads, fields.memory, (fields.record, box, live, cut, fields.numbers, 0, 0))
+    levels = swept(stencil, *arrays, numbers, depth, inner)
+    inside = tuple(slice(box[2 * d], box[2 * d + 1]) for d in range(3))
+    np.testing.assert_array_equal(fields.views[0][inside], levels[-1][inside])
+    fields.views[0][inside] = WRITTEN
+    assert fields.memory.tobytes() == before.tobytes(), "written outside of the box"
+    n_levels = {"none": 0, "last": 1, "every": depth}[norms]
+    assert len(emulated.values) == n_levels
+    for k, s in enumerate(range(depth - n_levels + 1, depth + 1)):
+        found = np.concatenate([np.ravel(one) for one in emulated.values[k * LEVEL_BYTES]])
+        wanted = group_values((levels[s] - levels[s - 1])[inside]).ravel()
+        np.testing.assert_array_equal(np.sort(found[found != 0]), np.sort(wanted[wanted != 0]))
+
+
+def drawn(random, shape, dtype):
+    draw = np.random.default_rng(random.randrange(1 << 30))
+    return draw.random(shape).astype(dtype), draw.random(shape).astype(dtype)
+
+
+def of_groups(random, box, n):
+    """The box from a group of n points on, up to another one or to its own end, where the first group begins at z = 1."""
+    first = 1 + n * random.randint(0, (box.z1 - 2) // n)
+    return box._replace(z0=first, z1=min(first + n * random.randint(1, 40), box.z1))
+
+
+@both_dtypes
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("case", ["3-D", "3-D with all"])
+def test_cubes(case, depth, dtype):
+    stencil, numbers = FORMULAS[case].stencil(dtype), FORMULAS[case].numbers
+    random = Random(f"{case} {depth} {dtype}")
+    for norms in ("none", "none", "none", "last", "every"):
+        made = pass_kernel(stencil, depth, norms, -1)
+        shape = (random.randint(3, 12), random.randint(3, 90), random.choice([3, 4, 70, 140]) + random.randint(0, 9))
+        live = whole(shape) if random.random() < 0.5 else some_box(random, whole(shape))
+        box = live if random.random() < 0.5 else some_box(random, live)
+        halo = random.randint(1, depth)
+        if norms != "none":
+            live, halo = live._replace(z0=1), 1
+            box = of_groups(random, box._replace(z1=live.z1), group_points(stencil.item_bytes))
+
+        def launch(fields, made=made, box=box):
+            return made.launch(box, Storage(fields.lead, fields.record.plane, fields.record.row, 3))
+
+        arrays = drawn(random, shape, dtype)
+        check(stencil, numbers, made.kernel, launch, arrays, halo, (box, live), live, depth, norms)
+
+
+def shrunk(box, n_dims, by):
+    """A box without ``by`` points on each side."""
+    return Box(*(edge + (by if k % 2 == 0 else -by) * (k >= 6 - 2 * n_dims) for k, edge in enumerate(box)))
+
+
+def some_pass(random, stencil, depth, group):
+    """(shape, live, box, own, inner) of a part of a grid that has ends on all sides, or neighbours.
+
+    inner: the points that the sweeps of the whole array change
+    group: of as many points no box has a part, but for the grid's last ones
+    """
+    n_dims, ends = stencil.n_dims, random.random() < 0.5
+    least = 3 if ends else 2 * depth + 1
+    columns = least + random.randint(0, random.choice([20, 300, 900]))
+    shape = (1, random.randint(least, least + 40) if n_dims == 2 else 1, columns)
+    inner = whole(shape)
+    live = inner if ends else shrunk(inner, n_dims, -1)
+    own = live if ends else shrunk(live, n_dims, depth)
+    box = own if random.random() < 0.5 else some_box(random, own)
+    first = own.z0 + (box.z0 - own.z0) // group * group
+    return shape, live, box._replace(z0=first, z1=min(own.z1, first - (first - box.z1) // group * group)), own, inner
+
+
+@both_dtypes
+@pytest.mark.parametrize("case", [case for case in FORMULAS if "3" not in case])
+def test_warps(case, dtype):
+    stencil, numbers, random = FORMULAS[case].stencil(dtype), FORMULAS[case].numbers, Random(f"{case} {dtype}")
+    for _ in range(25):
+        depth, norms, chunk = random.randint(1, 8), random.choice(["none", "last", "every"]), random.choice([1, 3, 6, 50])
+        group = 1 if norms == "none" else group_points(stencil.item_bytes)
+        shape, live, box, own, inner = some_pass(random, stencil, depth, group)
+
+        def launch(fields, depth=depth, chunk=chunk, box=box):
+            across = -(-(box.z1 - origin_of(stencil, box, fields.lead)) // kept_columns(stencil, depth))
+            warps = across * -(-(box.y1 - box.y0) // chunk) if stencil.n_dims == 2 else -(-across // chunk)
+            return warps, 32, Cut(chunk, fields.lead)
+
+        end = live.z1 + -own.z0 % (LINE_BYTES // stencil.item_bytes) if live == inner else -1
+        kernel, arrays = pass_kernel(stencil, depth, norms, end).kernel, drawn(random, shape, dtype)
+        check(stencil, numbers, kernel, launch, arrays, own.z0, (box, live), inner, depth, norms)
+
+
+@pytest.mark.parametrize(
+    ("case", "dtype", "depth", "norms", "frame"),  # of some compilers the frames of cubes have 0 bytes
+    [
+        ("1-D", "float32", 3, "last", 128),
+        ("2-D", "float32", 8, "every", 128),
+        ("2-D with coefficient", "float32", 6, "none", 128),
+        ("3-D", "float32", 1, "none", 16),
+        ("3-D", "float64", 2, "none", 16),
+        ("3-D", "float32", 3, "none", 16),
+        ("3-D", "float64", 3, "none", 16),
+    ],
+)
+def test_registers(case, dtype, depth, norms, frame):
+    """The machine code keeps nearly all in registers, and rounds each product before it is added."""
+    made = pass_kernel(FORMULAS[case].stencil(dtype), depth, norms, 21)
+    options = {"bounds": made.bounds, "fused": False, "shared_bytes": made.shared_bytes}
+    code = ptx_of(made.kernel, elements=TABLE[dtype], **options)
+    copies, levels = 2 if case == "1-D" else 4, {"none": 0, "last": 1, "every": depth}[norms]
+    assert code.count("fma.rn.f") == copies * levels * 6 and ".local" not in code  # a group takes 6
+    assert ("cp.async.cg" in code) == (case == "3-D" and depth > 1)
+    assert frame_bytes(code) <= frame
