@@ -1,82 +1,37 @@
 """The kernels of an iteration for a GPU, lane by lane, against those of a CPU: the same fields and sums, bit for bit."""
 
 from fractions import Fraction
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 pytest.importorskip("greenlet", reason="the lanes of a warp run as greenlets")
-import greenlet
+from greenlets import Blocks
 
 from apps.poisson import kernels, loop, pairs
 from apps.poisson.kernels import mark
 from apps.poisson.points import Now, now_of
 from apps.poisson.records import Part, Scalars, Vectors
-from pennympi.compile.bind import bind
 from pennympi.kernels.in_kernel import add_to_words, read_sum
 from pennympi.kernels.in_kernel.exact import BIN_BITS, TOP_BIT, in_units
 
-ITEM, LINE, LANES, FIELDS = 8, 8, 32, ("u", "r", "even", "odd")
+ITEM, LINE = 8, 8
 SHAPES = [(1, 5, 3), (4, 3, 64), (3, 18, 67), (7, 2, 128), (2, 17, 1)]
-
-
-class Lane(greenlet.greenlet):
-    """A thread of a block, which gives its number to its warp, and gets all of them."""
-
-    index = 0
-
-
-def this():
-    return greenlet.getcurrent().index
-
-
-class Cuda:
-    laneid, blockDim = property(lambda self: this() % LANES), SimpleNamespace(x=loop.TILE_THREADS)
-    threadIdx = property(lambda self: SimpleNamespace(x=this()))
-
-    def shfl_up_sync(self, mask, x, step):
-        return greenlet.getcurrent().parent.switch(x)[max(this() % LANES - step, 0)]
-
-    def shfl_down_sync(self, mask, x, step):
-        return greenlet.getcurrent().parent.switch(x)[min(this() % LANES + step, LANES - 1)]
-
-
-def run_warp(first, function):
-    """Run a function in all lanes; they come to the same exchanges, or have all ended."""
-    lanes = [Lane(function) for _ in range(LANES)]
-    for k, lane in enumerate(lanes):
-        lane.index = first + k
-    given = [lane.switch() for lane in lanes]
-    while not all(lane.dead for lane in lanes):
-        assert not any(lane.dead for lane in lanes)
-        given = [lane.switch(given) for lane in lanes]
 
 
 def run(kernel, memory, args, blocks, threads):
     """The sum that a kernel makes, from fields in ``memory`` (elements,), at iteration 0."""
-    total, index = [Fraction()], [0]
+    total = [Fraction()]
 
     def add(words, bins):
         total[0] += sum(int(part) * Fraction(2) ** (TOP_BIT - BIN_BITS * k) for k, part in enumerate(in_units(bins)))
 
-    scope = {
-        "load": lambda at, i: float(memory[at // ITEM + i]),
-        "store": lambda at, i, value: memory.__setitem__(at // ITEM + i, value),
-        "product": lambda x, y: x * y, "real": float, "prefetch": lambda at: None, "anew": lambda at: at,
-        "block": lambda: index[0], "blocks": lambda: blocks, "cuda": Cuda(),
-    }  # fmt: skip
     made = {
         now_of: lambda s, ahead: Now(0, 0.75, 0.5, True), read_sum: lambda words: 3.0,
         add_to_words: add, mark: lambda *args: None,
     }  # fmt: skip
-    bound = bind(kernel, scope, lambda function: function, scope, made=made)
-    for index[0] in range(blocks):
-        if threads == 1:
-            bound(0, *args)
-        for first in range(0, threads if threads > 1 else 0, LANES):
-            run_warp(first, lambda: bound(0, *args))
+    Blocks(memory.view(np.uint8), memory.dtype).run([(kernel, blocks, threads, 0, (0, *args))], made)
     return total[0]
 
 

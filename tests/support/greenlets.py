@@ -87,21 +87,30 @@ class Blocks:
     def __init__(self, memory, dtype):
         self.memory, self.dtype, self.ready, self.hub = memory, np.dtype(dtype), deque(), None
 
-    def run(self, launches):
-        """Run launches (kernel, blocks, threads, shared_bytes, args), of several PEs, side by side."""
+    def run(self, launches, made=None):
+        """Run launches (kernel, blocks, threads, shared_bytes, args), of several PEs, side by side.
+
+        made: what stands for functions that kernels call
+        """
         kept = ("run", "at", "shared_at", "here", "laneid", "threadIdx", "blockDim")
         names = [name for name in dir(type(self)) if not name.startswith("_") and name not in kept]
         scope = {name: getattr(self, name) for name in names} | {"cuda": self}
         threads = []
         for kernel, n_blocks, n_threads, shared_bytes, args in launches:
-            bound = bind(kernel, scope, lambda function: function, scope)
+            bound = bind(kernel, scope, lambda function: function, scope, made=dict(made or {}))
             for block in range(n_blocks):
                 shared = np.full(SHARED + shared_bytes, 0xFF, np.uint8)
-                every, warps = Barrier(self, n_threads), [Barrier(self, LANES) for _ in range(n_threads // LANES)]
+                every, warps = Barrier(self, n_threads), [Barrier(self, LANES) for _ in range(-(-n_threads // LANES))]
                 for k in range(n_threads):
                     threads.append(greenlet(lambda bound=bound, args=args: bound(*args)))
                     threads[-1].here = SimpleNamespace(
-                        block=block, thread=k, n=n_threads, shared=shared, every=every, warp=warps[k // LANES]
+                        block=block,
+                        blocks=n_blocks,
+                        thread=k,
+                        n=n_threads,
+                        shared=shared,
+                        every=every,
+                        warp=warps[k // LANES],
                     )
         self.hub = getcurrent()
         self.ready.extend(threads)
@@ -118,6 +127,9 @@ class Blocks:
 
     def block(self):
         return self.here.block
+
+    def blocks(self):
+        return self.here.blocks
 
     def syncthreads(self):
         self.here.every.meet()
@@ -208,6 +220,9 @@ class Blocks:
             self.shared_at(address, np.int64)[0] = wrapped(x)
         else:
             self.shared_at(address, self.dtype)[0] = x
+
+    def prefetch(self, address):
+        pass
 
     # quads
     def anew(self, x):
