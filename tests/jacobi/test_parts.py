@@ -1,4 +1,4 @@
-"""The parts of the solver: halo signals, boundary, norm, chunks of sweeps, printed lines, pictures, files."""
+"""The parts of the solver: halo signals, boundary, pictures, files."""
 
 import itertools
 import math
@@ -12,8 +12,8 @@ from limits import limited
 from mpi4py import MPI
 
 import pennympi
-from apps.jacobi import report, storage
-from apps.jacobi.problem import Problem, checked, chunk, column, initial_field
+from apps.jacobi import storage
+from apps.jacobi.problem import Problem, column, initial_field
 from apps.jacobi.tiles import Near, signal_word
 from apps.jacobi.variants import make_solver
 from apps.program.outcome import Outcome
@@ -49,36 +49,7 @@ def test_boundary_columns():
     assert ring[1] == 0 and abs(ring[0] - ring[-2]) < 1e-15 and abs(ring[-1] - ring[1]) < 1e-15
 
 
-# Norm and stopping --------------------------------------------------------------------
-
-
-def test_chunks_end_where_a_norm_is_due():
-    def chunks(nccheck, sweeps, show=False):
-        problem, done, found = Problem(9, 9, nccheck=nccheck), 0, []
-        while done < sweeps:
-            found.append(chunk(problem, done, sweeps, show))
-            done += found[-1][0]
-        return found
-
-    assert chunks(100, 201) == [(1, True), (100, True), (100, True)]
-    assert chunks(1, 300) == [(256, "every"), (44, "every")]
-    assert chunks(1000, 600) == [(1, True), (256, False), (256, False), (87, False)]
-    assert chunks(1000, 600, True)[:3] == [(1, True), (256, False), (256, False)]
-    assert chunks(70, 130, True) == [(1, True), (70, True), (30, True), (29, False)]
-    assert [k for k in range(250) if checked(k, 70, True)] == [0, 70, 100, 140, 200, 210]
-    assert [k for k in range(250) if checked(k, 70, False)] == [0, 70, 140, 210]
-    assert [k for k in range(500) if checked(k, 120, True)] == [0, 120, 240, 360, 480]
-
-
-def test_outcome():
-    outcome = Outcome(10)
-    assert not outcome.add(0, 1.0, 0.5) and outcome.add(3, 0.5, 0.5)
-    assert (outcome.reason, outcome.iterations, outcome.status()) == ("converged", 4, 0)
-    assert outcome.add(4, math.nan, 0.5) and outcome.reason == "diverged"
-    assert [outcome.status(), Outcome(9).status()] == [3, 0]
-
-
-# Lines, pictures and files -------------------------------------------------------------
+# Pictures and files ----------------------------------------------------------------------
 
 
 def test_picture(tmp_path, monkeypatch):
@@ -97,20 +68,6 @@ def test_picture(tmp_path, monkeypatch):
     words = [[text.get_text() for text in figure.axes[1].texts] for figure in figures]
     assert words == [["1.0e-04"], ["1.0e-04", "--tol 0.001"]]
     assert figures[0].axes[1].lines[0].get_xdata().tolist() == [1, 10]
-
-
-def test_lines_of_the_sample():
-    problem, mesh = Problem(128, 64, niter=300, nccheck=10), "64 x 128 mesh with norm check every 10 iterations"
-    assert report.header(problem, 300) == f"Jacobi relaxation: 300 iterations on {mesh}"
-    assert report.header(problem, 50, "Single GPU jacobi") == f"Single GPU jacobi relaxation: 50 iterations on {mesh}"
-    assert report.nvidia_lines(problem, 4, 0.5, 1.5) == [
-        "Num GPUs: 4.",
-        "64x128: 1 GPU:   1.5000 s, 4 GPUs:   0.5000 s, speedup:     3.00, efficiency:    75.00",
-    ]
-    assert report.csv_line(problem, 4, 0.5, 1.5) == "pennympi, 128, 64, 300, 10, 4, 1, 0.500000, 1.500000"
-    assert report.norm_line(100, 1.25) == "  100, 1.250000"
-    ended = report.ending(problem, Outcome(300, history=[(290, 0.5)]), 0.5, 300)
-    assert ended.endswith(", norm 5.000000e-01; 1666.7 us an iteration, 0.005 GLUP/s")
 
 
 def test_a_full_disk_leaves_the_file_before(alone, tmp_path):
