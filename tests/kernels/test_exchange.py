@@ -1,7 +1,5 @@
 """exchange: its three forms, any size, changing partners, any number of PEs."""
 
-import random
-
 import numpy as np
 import pytest
 from on_device import device, same, write
@@ -31,21 +29,6 @@ def test_sizes_and_partners(team, form, place):
         write(send, values + team.me)
         team.exchange(recv[2 * at : 2 * at + count], send[at : at + count], partner_of(team, step), form)
         assert same(recv[2 * at : 2 * at + count], values[at : at + count] + partner_of(team, step)), count
-
-
-def test_back_to_back_with_changing_partners(team, form):
-    shared, calls = random.Random(9), 150
-    steps = [shared.randrange(team.n_pes) for _ in range(calls)]
-    counts = [shared.choice((1, 50, 3000, 20_000)) for _ in range(calls)]
-    ends = np.cumsum([0, *counts])
-    send = device(team, np.arange(ends[-1], dtype=np.int32) * 32 + team.me)
-    recv = device(team, np.zeros(ends[-1], np.int32))
-    for k, step in enumerate(steps):
-        team.exchange(recv[ends[k] : ends[k + 1]], send[ends[k] : ends[k + 1]], partner_of(team, step), form)
-    team.synchronize()
-    expected = np.arange(ends[-1], dtype=np.int32) * 32
-    expected += np.repeat([partner_of(team, step) for step in steps], counts).astype(np.int32)
-    assert same(recv, expected)
 
 
 def test_neighbours_with_the_last_alone(team, form):

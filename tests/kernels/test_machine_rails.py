@@ -54,17 +54,6 @@ def test_every_rail_carries_as_much(algorithm, name):
 
 
 @pytest.mark.parametrize("name", PLACES)
-def test_one_ring_goes_through_one_pair_of_rails(name):
-    """What multi_ring is for: a plain ring leaves every node by its last PE's NIC and enters it by the first's."""
-    topology = PLACES[name]
-    count, n = topology.n_pes * 64, topology.n_pes
-    nbytes = 2 * (n - 1) * count * 4 // n
-    out, into = bytes_by_rail("ring", topology, count)
-    assert out == {(node, topology.rails[pes[-1]]): nbytes for node, pes in enumerate(topology.nodes)}
-    assert into == {(node, topology.rails[pes[0]]): nbytes for node, pes in enumerate(topology.nodes)}
-
-
-@pytest.mark.parametrize("name", PLACES)
 @pytest.mark.parametrize("algorithm", [name for name in TABLE if name not in ("simple_ring", "tree")])
 def test_the_cost_has_the_bytes_of_the_busiest_nic(algorithm, name):
     """But for simple_ring, whose crossings wait for one another, and tree, for which the usual case is counted."""

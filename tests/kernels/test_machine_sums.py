@@ -5,28 +5,21 @@ from random import Random
 import numpy as np
 import pytest
 from machine.device import Launch, Machine
-from machine.faults import Fault
-from machine.network import ANY_ORDER, NETWORKS
+from machine.network import NETWORKS
 from machine.team import place_for, topology_of
 from seed import SEED
 
-from pennympi.kernels.block import arrive_last, block, is_leader, put_signal, signal, wait, write_epoch
+from pennympi.kernels.block import block, is_leader, write_epoch
 from pennympi.kernels.in_kernel import (
-    WORDS_BYTES,
     GridBarrier,
     add_to_bins,
-    add_to_words,
     all_sum,
     give_sums,
     grid_barrier_words,
     last_grid_barrier,
     no_bins,
-    read_sum,
-    sums_at,
     take_sums,
-    words_at,
 )
-from pennympi.kernels.in_kernel.all_sum import take
 
 PROGRAMS, BARRIERS = 12, 3
 WORD_BYTES = 8
@@ -82,29 +75,3 @@ def test_every_block_of_every_pe_gets_the_sum(network):
         run(network, f"{SEED}/{k}")
         run(network, f"{SEED}/{k}", counted)
         run(network, f"{SEED}/{k}", counted, alone=True)
-
-
-def hasty(ctx, place: GridBarrier, out):
-    """A fault: a PE's words are put from where its blocks add to them, not from a copy."""
-    epoch, b = last_grid_barrier(place), block()
-    for k in range(BARRIERS):
-        own = value(place.me, b, epoch + k) if is_leader() else 0
-        add_to_words(words_at(place, 0), add_to_bins(no_bins(), 1.0 * own))
-        if arrive_last(place.memory + WORD_BYTES):
-            nbytes, at = WORDS_BYTES, ((epoch + 1 + k) & 1) * place.n_pes + place.me
-            slot = words_at(place, 5) + 2 * place.n_pes * WORD_BYTES + at * nbytes
-            for n in range(1, place.n_pes):
-                to = (place.me + n) % place.n_pes
-                put_signal(ctx, slot, words_at(place, 0), nbytes, words_at(place, 5) + at * WORD_BYTES, epoch + 1 + k, to)
-            take(ctx, place, epoch + 1 + k)
-            signal(ctx, place.memory, epoch + 1 + k, place.me)
-        else:
-            wait(ctx, place.memory, epoch + 1 + k, place.me)
-        write_epoch(out, b * BARRIERS + k, int(read_sum(sums_at(place, 0))))
-
-
-def test_words_are_put_from_a_copy():
-    """A put may read its source later: without the copy the machine finds values that were added for the next barrier."""
-    with pytest.raises((Fault, AssertionError)):
-        for k in range(20 * PROGRAMS):
-            run(ANY_ORDER, f"{SEED}/{k}", hasty)

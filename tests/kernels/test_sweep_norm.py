@@ -9,8 +9,6 @@ import pytest
 from on_device import device, to_numpy
 from sweep_reference import group_values, words_of
 
-from pennympi.grid.sweep.norm import SweepNorm
-from pennympi.host.sweep.squares import row_squares
 from pennympi.kernels.block import block, blocks, lanes, load, real, store, sync
 from pennympi.kernels.in_kernel.exact import BAD_WORD, WORDS, SumWords
 from pennympi.kernels.sweep import norm
@@ -76,17 +74,6 @@ def into_words(team, dtype):
     return kernel
 
 
-def by_rows(dtype):
-    """The kernel of a CPU: words (COPIES, WORDS) += the squares of new - old (n,)."""
-    add = row_squares(dtype)
-
-    def kernel(ctx, new, old, n, row, words):
-        for start in range(0, n, row):
-            add(words, new, old, start, min(start + row, n))
-
-    return kernel
-
-
 def changes_of(seed, n, dtype):
     """(n,) changes of either sign, over a range of sizes that begins anywhere."""
     rng = np.random.default_rng(seed)
@@ -114,46 +101,3 @@ def test_on_the_device(team, dtype, n_blocks, seed):
     assert norm.counting(SumWords(*found[: BAD_WORD + 1].tolist())) == words_of(wanted)
     exact = math.sqrt(sum((Fraction(x) ** 2 for x in changes.astype("float64").tolist()), Fraction(0)))
     assert norm_of(words_of(wanted)) == pytest.approx(exact, rel=1e-6 if dtype == "float32" else 1e-12)
-
-
-@pytest.mark.mpi
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("n", [996, 1000, 1007])
-@pytest.mark.parametrize("bad", [[], [math.nan], [math.inf], [0.0, math.inf], [3e8]])
-def test_by_rows(team, dtype, n, bad):
-    """Rows whose squares grow, and then shrink; the last group is not whole."""
-    if team.backend != "host":
-        pytest.skip("a GPU has warps")
-    old = changes_of(5, n, dtype)
-    new = (old + np.sort(np.concatenate([changes_of(k, 126, dtype) for k in range(8)]))[:n]).astype(dtype)
-    new[500 : 500 + len(bad)] = bad
-    old[501 : 500 + len(bad)] = bad[1:]  # the change is a NaN with a sign
-    words = device(team, np.zeros((COPIES, WORDS), "int64"))
-    team.kernel(by_rows(dtype), dtype)(1, new, old, n, 96, words)
-    team.synchronize()
-    found = to_numpy(words).sum(axis=0)[: BAD_WORD + 1].tolist()
-    assert (found[BAD_WORD] > 0) == bool(bad)
-    assert bad or norm.counting(SumWords(*found)) == words_of(group_values(new - old))
-
-
-@pytest.mark.mpi
-@pytest.mark.parametrize("n_levels", [1, 70])
-def test_norms_over_the_pes(team, n_levels):
-    """Each PE adds the squares of its part; all get the norm of all, again and again, and NaN for one level."""
-    made = SweepNorm(team._context, team.plan_allreduce, n_levels)
-    changes = changes_of(n_levels, 64 * team.n_pes, "float64")
-    wanted = norm_of(words_of(group_values(changes)))
-    add = team.kernel(into_words(team, "float64"), "float64")
-    own = device(team, changes[64 * team.me : 64 * (team.me + 1)])
-    bad, values = device(team, np.full(4, np.nan)), device(team, np.zeros(16))
-    for _ in range(2):
-        made.clear(None)
-        for level in range(n_levels):
-            add(1, own, 16, values, made.words(level), threads=LANES)
-        if n_levels > 1 and team.me == 0:
-            add(1, bad, 1, values, made.words(3), threads=LANES)
-        made.finish(None)
-        team.synchronize()
-        found = to_numpy(made.norms).tolist()
-        assert n_levels == 1 or math.isnan(found.pop(3))
-        assert set(found) == {wanted}
