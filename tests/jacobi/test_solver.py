@@ -136,18 +136,6 @@ def test_divergence_is_noticed(team, kind, value):
     solver.free()
 
 
-def test_stretches_make_a_solve(team):
-    """A solve in stretches of odd and even sweeps."""
-    problem = Problem(40, 9 * N_PES + 2, niter=23, tol=-1, nccheck=4)
-    solver, outcome = make_solver(team, problem, "blocked", sweeps=4), None
-    solver.reset()
-    for stop in (1, 6, 13, 23):
-        outcome = solver.run(outcome=outcome, stop=stop)
-    assert_same_bits(solver, reference.solve(problem, 23)[0])
-    assert outcome.history == alone(team, problem)[0].history
-    solver.free()
-
-
 @pytest.mark.parametrize("nccheck", [1, 20])
 def test_a_chunk_is_done_again(team, monkeypatch, nccheck):
     """Where a norm inside a chunk ends the solve, after whole chunks of odd and of even sweeps."""

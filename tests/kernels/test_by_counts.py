@@ -193,33 +193,3 @@ def test_a_plan_is_replayed_with_other_counts(team, sms):
         total = np.sum(numbers, axis=0, dtype=np.int32)[sum(counts[0][:me]) :][: counts[0][me]]
         found = zip((out, gathered, summed), (*wanted, total), strict=True)
         assert all(team.comm.allgather([bool((to_numpy(a)[: len(b)] == b).all()) for a, b in found])), step
-
-
-def test_back_to_back(team):
-    """Calls of all three, and of others, without a synchronization, by PEs of different speeds."""
-    rng, own, n, me = shared(team, "back to back"), random.Random(f"{SEED}/{team.me}"), team.n_pes, team.me
-    checks = []
-    for step in range(60):
-        counts = [[rng.choice((0, 3, 40, 9000 // n)) for _ in range(n)] for _ in range(n)]
-        numbers = [np.arange(sum(map(sum, counts)), dtype=np.float32) % 1000 + pe for pe in range(n)]
-        if own.randrange(8) == 0:
-            time.sleep(own.random() / 500)
-        x, taken, c = device(team, numbers[me]), [one[me] for one in counts], counts[0]
-        match step % 4:
-            case 0:
-                out = device(team, np.zeros(sum(taken), np.float32))
-                team.all_to_allv(x, out, counts[me], taken)
-                wanted = np.concatenate([numbers[pe][sum(counts[pe][:me]) :][: taken[pe]] for pe in range(n)])
-            case 1:
-                out = device(team, np.zeros(sum(c), np.float32))
-                team.all_gatherv(x[: c[me]], out, c)
-                wanted = np.concatenate([numbers[pe][: c[pe]] for pe in range(n)])
-            case 2:
-                out = device(team, np.zeros(c[me], np.float32))
-                team.reduce_scatterv(x[: sum(c)], out, c)
-                wanted = np.sum(numbers, axis=0)[sum(c[:me]) :][: c[me]]
-            case _:
-                out, wanted = team.allreduce(x), np.sum(numbers, axis=0)
-        checks.append((out, wanted))
-    team.synchronize()
-    assert all(team.comm.allgather([bool((to_numpy(out) == wanted).all()) for out, wanted in checks]))

@@ -8,14 +8,15 @@ from random import Random
 
 import pytest
 from machine.device import Launch, Machine
-from machine.network import COPIED
-from machine.program import all_cases, mixtures, run
+from machine.faults import Fault
+from machine.network import COPIED, IN_ORDER
+from machine.program import PROGRAMS, SYMMETRIC, Case, all_cases, mixtures, run
 from seed import SEED
 
 from pennympi.kernels.algorithm import Topology
 from pennympi.kernels.block import fence, put, signal, wait
 
-PROGRAMS = 2  # of each case
+RUNS = 2  # of each case
 SENT = 3  # words
 CASES = all_cases()
 
@@ -23,15 +24,30 @@ CASES = all_cases()
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_an_algorithm(case):
     """Calls of changing size, root and arrays, with a lane of their own."""
-    for k in range(PROGRAMS):
+    for k in range(RUNS):
         run(case, f"{SEED}/{k}")
 
 
 @pytest.mark.parametrize("case", mixtures(CASES), ids=str)
 def test_all_algorithms(case):
     """Calls of all algorithms that run on this network, one after the other."""
-    for k in range(2 * PROGRAMS):
+    for k in range(2 * RUNS):
         run(case, f"{SEED}/{k}", calls=12)
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.algorithms[0][0] not in (*PROGRAMS, "one_sided")], ids=str)
+def test_a_pe_gives_up(case):
+    """In the middle of a program: no other PE returns a wrong result or waits for ever."""
+    for k in range(RUNS):
+        run(case, f"{SEED}/{k}", gives_up=True)
+
+
+def test_garbage_travels_without_a_quiet():
+    """NVSHMEM reads the source of a put later: if the kernel goes on at once, it sends garbage after a valid signal."""
+    case = Case((("allreduce", "simple_ring"),), IN_ORDER, SYMMETRIC)
+    with pytest.raises(Fault):
+        for k in range(4000):  # one in seventy shows it
+            run(case, f"{SEED}/{k}", gives_up=True, quiet=False)
 
 
 def relayed(ctx: int, words: int, flag: int):

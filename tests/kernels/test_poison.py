@@ -1,6 +1,6 @@
 """What a PE sends once one of its waits has given up, by the host backend's implementations, one PE after another.
 
-``test_machine_poison.py`` has every kernel, with implementations of its own.
+``test_machine.py`` has every kernel, with implementations of its own.
 """
 
 import re

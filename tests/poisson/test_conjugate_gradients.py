@@ -12,7 +12,7 @@ import pennympi
 from apps.poisson.manufactured import right_side
 from apps.poisson.points import quotient
 from apps.poisson.problem import Problem
-from apps.poisson.solver import METHODS, TABLE, Solver, why_not
+from apps.poisson.solver import TABLE, Solver, why_not
 
 pytestmark = pytest.mark.mpi
 N_PES = MPI.COMM_WORLD.size
@@ -143,15 +143,6 @@ def test_what_diverges_is_said(team):
     solver.set_f(f)
     assert solver.run().reason == "diverged"
     solver.free()
-
-
-def test_a_method_that_a_variant_has_not(team):
-    for variant, form in TABLE.items():
-        for method in set(METHODS) - set(form.methods):
-            with pytest.raises(
-                ValueError, match=f"the variant {variant} cannot run here: it has no method {method}, but cg"
-            ):
-                Solver(team, problem_of((17, 18), "", method), variant)
 
 
 def test_quotients_without_a_division_of_ints():

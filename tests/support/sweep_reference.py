@@ -114,11 +114,20 @@ def in_numpy(formula, dtype):
     return FunctionType(formula.__code__, {**formula.__globals__, "real": np.dtype(dtype).type})
 
 
+def stepped(formula, dtype, u, inside, numbers, coefficient):
+    """New values of points of u, whose last dimensions are the grid's.  inside: slices;  coefficient: there, or None"""
+    n_neighbours = formula.__code__.co_argcount - 1 - len(numbers) - (coefficient is not None)
+    beside = []
+    for d in range(u.ndim - n_neighbours // 2, u.ndim):
+        for k in (-1, 1):
+            beside.append(u[(*inside[:d], slice(inside[d].start + k, inside[d].stop + k), *inside[d + 1 :])])
+    rest = [np.dtype(dtype).type(one) for one in numbers] + ([] if coefficient is None else [coefficient])
+    return in_numpy(formula, dtype)(u[inside], *beside, *rest)
+
+
 def swept(formula, u, periodic, sweeps, numbers=(), coefficient=None):
     """(field, norm of each sweep) after the sweeps.  u: whole grid with one fixed point beyond each end (shape + 2)."""
-    apply, dtype = in_numpy(formula, u.dtype), u.dtype.type
-    inner = (slice(1, -1),) * u.ndim
-    rest = [dtype(one) for one in numbers] + ([] if coefficient is None else [coefficient])
+    inner = tuple(slice(1, n - 1) for n in u.shape)
     norms = []
     u = u.copy()
     for _ in range(sweeps):
@@ -126,10 +135,7 @@ def swept(formula, u, periodic, sweeps, numbers=(), coefficient=None):
             if wraps:
                 ends = np.moveaxis(u, d, 0)
                 ends[0], ends[-1] = ends[-2], ends[1]
-        beside = [np.moveaxis(np.moveaxis(u, d, 0)[k : k + u.shape[d] - 2], 0, d) for d in range(u.ndim) for k in (0, 2)]
-        every = [one[tuple(slice(None) if n == s - 2 else slice(1, -1) for n, s in zip(one.shape, u.shape, strict=True))]
-                 for one in beside]  # fmt: skip
-        new = apply(u[inner], *every, *rest)
+        new = stepped(formula, u.dtype, u, inner, numbers, coefficient)
         assert new.dtype == u.dtype
         norms.append(norm_of_changes(new - u[inner]))
         u[inner] = new

@@ -4,7 +4,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from sweep_reference import FORMULAS, group_values, in_numpy, words_of
+from sweep_reference import FORMULAS, group_values, stepped, words_of
 
 from pennympi.arrays.dtypes import TABLE
 from pennympi.compile import context as ctx_words
@@ -19,18 +19,11 @@ from pennympi.kernels.sweep.records import Box
 
 def swept(stencil, old, coefficient, numbers, depth, live):
     """The levels 0 .. depth of old (nx, ny, nz): plain sweeps of all live points, by NumPy."""
-    real_of = np.dtype(stencil.dtype).type
-    formula = in_numpy(stencil.formula, stencil.dtype)
-    steps = [(-1, 0, 0), (1, 0, 0), (0, -1, 0), (0, 1, 0), (0, 0, -1), (0, 0, 1)][6 - 2 * stencil.n_dims :]
-    edges = list(zip(live[::2], live[1::2], strict=True))
-    inside = tuple(slice(*one) for one in edges)
-    rest = [*map(real_of, numbers), *([coefficient[inside]] if stencil.has_coefficient else [])]
-    levels = [old]
+    inside, levels = tuple(slice(*one) for one in zip(live[::2], live[1::2], strict=True)), [old]
     for _ in range(depth):
-        u = levels[-1]
-        beside = [u[tuple(slice(a + k, b + k) for (a, b), k in zip(edges, step, strict=True))] for step in steps]
-        levels.append(u.copy())
-        levels[-1][inside] = formula(u[inside], *beside, *rest)
+        levels.append(levels[-1].copy())
+        given = coefficient[inside] if stencil.has_coefficient else None
+        levels[-1][inside] = stepped(stencil.formula, stencil.dtype, levels[-2], inside, numbers, given)
     return levels
 
 
