@@ -62,7 +62,7 @@ def test_too_small_a_grid(team):
 @alone
 def test_a_command_of_a_hundred_lines():
     assert len(Path(textbook.__file__).read_text().splitlines()) <= 100
-    ended = launch(4, *"-m apps.jacobi.textbook --nx 60 --ny 50 --niter 20".split(), limit_s=120)
+    ended = launch(2, *"-m apps.jacobi.textbook --nx 60 --ny 50 --niter 20".split(), limit_s=120)
     norm = re.search(r"^20 sweeps, norm (\S+), [\d.]+ us a sweep$", ended.output, re.MULTILINE)
     assert norm and float(norm[1]) == pytest.approx(reference.solve(Problem(60, 50), 20)[1][-1], rel=1e-5), ended.output
     assert ended.rc == 0 and not ended.left_alive

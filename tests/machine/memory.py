@@ -15,13 +15,12 @@ SCRIBBLE = 0xA5  # every byte of a user's array between two calls
 class Memory:
     """Addresses are offsets; 0 is no address.
 
-    bytes: of each PE, its memory (uint8);  words: the same as int64;  as_dtype: the same as elements
+    bytes: of each PE, its memory (uint8);  words: the same as int64
     """
 
     def __init__(self, n_pes: int, nbytes: int):
         self.bytes = [np.zeros(nbytes, np.uint8) for _ in range(n_pes)]
         self.words = [memoryview(one).cast("q") for one in self.bytes]
-        self._views: dict[np.dtype, list[np.ndarray]] = {}
         self._starts, self._ends, self._plain = [0], [0], [False]
         self._size = nbytes
 
@@ -35,19 +34,13 @@ class Memory:
             self._plain.append(plain)
         return start
 
-    def as_dtype(self, pe: int, dtype: np.dtype) -> np.ndarray:
-        """PE ``pe``'s memory as elements."""
-        if dtype not in self._views:
-            self._views[dtype] = [one.view(dtype) for one in self.bytes]
-        return self._views[dtype][pe]
-
     def elements(self, pe: int, address: int, count: int, dtype: np.dtype) -> np.ndarray:
         """View of ``count`` elements.  Raises Fault if they are not inside one object, or not aligned."""
         size = dtype.itemsize
         self.holds(address, count * size)
         if address % size:
             raise Fault(f"address {address} of {size}-byte elements is not aligned")
-        return self.as_dtype(pe, dtype)[address // size : address // size + count]
+        return self.bytes[pe][address : address + count * size].view(dtype)
 
     def holds(self, address: int, nbytes: int) -> int:
         """Number of the object that holds these bytes.  Raises Fault if none does."""

@@ -45,7 +45,6 @@ class Scheduler:
         self._change = rng.choice((0.01, 0.05, 0.2))
         self._bias = [rng.random() * 2 for _ in range(n_pes)]
         self._sleeping: dict[Any, list[Any]] = {}
-        self.steps = 0
 
     def add(self, actor: Any, bias: float = 0.0) -> None:
         """Let an actor run from now on."""
@@ -85,7 +84,6 @@ class Scheduler:
         """Run until no actor can do a step."""
         ready = self.ready
         while ready:
-            self.steps += 1
             at = self._choose()
             if not ready[at].step():
                 ready[at] = ready[-1]
