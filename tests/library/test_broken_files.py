@@ -133,12 +133,3 @@ def test_files_are_written_whole_or_not_at_all(tmp_path):
         assert printed in why_unwritable(Path(wrong)), wrong
         with pytest.raises(FileError, match=f"cannot be written: .*{printed}"):
             write_whole(Path(wrong), "x")
-
-
-def test_a_full_disk_leaves_the_old_file(tmp_path, request):
-    path = tmp_path / "file"
-    write_whole(path, "old")
-    request.getfixturevalue("full_disk")
-    with pytest.raises(FileError, match=f"{path} cannot be written: no space left on device"):
-        write_whole(path, "new")
-    assert path.read_text() == "old" and [one.name for one in tmp_path.iterdir()] == ["file"]

@@ -44,16 +44,6 @@ def every_pe(look):
     return seen(lambda: [look(pe) for pe in range(N_PES)])
 
 
-def test_calls_are_counted_and_named_for_all():
-    with control_over() as control:
-        before = control.entered
-        for call in range(ME + 1):
-            control.enter(f"call {call}")
-        control.enter("call 0")  # a name that is known already
-        assert every_pe(control.call) == [[f"call 0 (call {pe + 2})" for pe in range(N_PES)]] * N_PES
-        assert all(seen(lambda: control.entered > before))
-
-
 def test_a_process_that_is_stopped_or_gone_is_told_from_one_that_waits():
     """A child stands for the PE's own process: stopped, ended but not waited for, and gone."""
     with control_over() as control:

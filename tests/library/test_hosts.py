@@ -1,14 +1,13 @@
 """tools/hosts.sh, programs between its hosts, and the faults of ranks, hosts and links; PENNYMPI_NODE."""
 
 import re
-import subprocess
 import sys
 from collections import Counter
 
 import pytest
 from launch import PROGRAMS, ROOT, launch
 from mpi4py import MPI
-from on_hosts import HOSTS, launch_on_hosts, why_no_hosts
+from on_hosts import launch_on_hosts
 
 STRUCK = [sys.executable, str(PROGRAMS / "strike_host.py")]
 TIMEOUT_S, MORE_S = 4.0, 2.0
@@ -16,28 +15,12 @@ WHERE = """import os, platform
 os.write(1, f"at {platform.node()} {os.getpid() < 1000} {os.stat('/dev/shm').st_dev}\\n".encode())  # whole"""
 
 
-@pytest.mark.parametrize(("n_hosts", "n_ranks", "on_each"), [(3, 3, [1, 1, 1]), (2, 3, [2, 1])])
-def test_ranks_are_spread_over_hosts_of_their_own(n_hosts, n_ranks, on_each):
-    ended = launch_on_hosts(n_hosts, "mpirun", "-np", n_ranks, sys.executable, "-c", WHERE)
+def test_ranks_are_spread_over_hosts_of_their_own():
+    ended = launch_on_hosts(2, "mpirun", "-np", 3, sys.executable, "-c", WHERE)
     found = Counter(re.findall(r"at (host\d) True (\d+)", ended.output))
     assert ended.rc == 0, ended.output
-    assert {host: n for (host, _), n in found.items()} == {f"host{k}": n for k, n in enumerate(on_each)}
-    assert len({shm for _, shm in found}) == n_hosts, "a /dev/shm of each host's own"
-
-
-def test_a_command_ends_with_its_status():
-    assert launch_on_hosts(1, "sh", "-c", "exit 7").rc == 7
-    assert subprocess.run([HOSTS, "two", "true"], capture_output=True, timeout=20).returncode == 2
-
-
-def test_where_namespaces_are_refused_one_sentence_says_so():
-    refused = [HOSTS, "2", "true"]
-    if not why_no_hosts():
-        none = 'echo 0 >/proc/sys/user/max_net_namespaces && exec "$@"'
-        refused = ["unshare", "--user", "--map-root-user", "sh", "-c", none, "sh", *refused]
-    ended = subprocess.run(refused, capture_output=True, text=True, timeout=20)
-    assert ended.returncode == 125 and ended.stderr.count("\n") == 1, ended
-    assert re.search(r"no hosts here: .* run it as root, .* PENNYMPI_NODE", ended.stderr), ended.stderr
+    assert {host: n for (host, _), n in found.items()} == {"host0": 2, "host1": 1}
+    assert len({shm for _, shm in found}) == 2, "a /dev/shm of each host's own"
 
 
 @pytest.mark.slow

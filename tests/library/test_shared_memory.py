@@ -4,7 +4,6 @@ import errno
 import os
 import re
 import resource
-from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -31,44 +30,6 @@ def why_not(number):
         raise OSError(number, os.strerror(number))
 
     return make
-
-
-def mappings():
-    with open("/proc/self/maps") as maps:
-        return [line for line in maps if "pennympi" in line.split("/")[-1]]
-
-
-def descriptors():
-    found = []
-    for name in os.listdir("/proc/self/fd"):
-        with suppress(OSError):  # the monitor opens other files for a moment
-            found.append(os.readlink(f"/proc/self/fd/{name}"))
-    return [path for path in found if "pennympi" in path.split("/")[-1]]
-
-
-@pytest.mark.parametrize("whole", [True, False])
-def test_every_pe_sees_what_each_writes(whole):
-    before = len(descriptors()), len(mappings())
-    memory = shared(MIB + 1, whole)
-    WORLD.Barrier()
-    assert all(line.endswith("(deleted)\n") for line in mappings())  # no name is left to a killed job
-    assert memory.part_bytes == MIB + PAGE_BYTES and memory.address == memory.addresses[ME]
-    assert memory.reserve(0, MIB) is None if not whole else True
-    words = np.frombuffer(memory.buffer, np.int64).reshape(N_PES, -1)
-    assert not words[ME].any()
-    words[ME, 5] = ME + 1
-    WORLD.Barrier()
-    seen = [int(row[5]) for row in words]
-    row = words[N_PES - 1 - ME]
-    memory.close()
-    del words, memory
-    WORLD.Barrier()
-    assert seen == list(range(1, N_PES + 1))
-    assert int(row[5]) == N_PES - ME  # a view of a peer's part keeps all mapped
-    assert len(mappings()) == before[1] + 1
-    del row
-    assert (len(descriptors()), len(mappings())) == before
-    WORLD.Barrier()
 
 
 def test_memory_that_one_pe_can_not_make(monkeypatch):
