@@ -73,9 +73,8 @@ def is_small_enough(item):
 
 @cache
 def starts_jobs(path):
-    """Whether the file uses support/launch.py, or its like between hosts."""
-    text = path.read_text()
-    return any(f"from {module} import" in text for module in ("launch", "pooled_jobs", "on_hosts"))
+    """Whether the file uses support/launch.py."""
+    return "from launch import" in path.read_text()
 
 
 @pytest.fixture(scope="session")

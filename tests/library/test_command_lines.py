@@ -81,9 +81,13 @@ def test_all_ranks_end_at_once_with_one_sentence():
     assert ended.seconds < 2 + plain.seconds, (ended.seconds, plain.seconds)
 
 
-@pytest.mark.usefixtures("full_disk")
-def test_a_disk_that_is_full(tmp_path, capsys):
+def test_a_disk_that_is_full(tmp_path, capsys, monkeypatch):
     """Found only when the file is written: one sentence, status 1, the old file, and what was measured is printed."""
+
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
     (tmp_path / "result.json").write_text("old")
     words = ["--sizes", "8", "-n", "1", "-w", "0", "--budget-ms", "0.1"]
     file = tmp_path / "result.json"

@@ -1,14 +1,14 @@
 """Whatever happens to one rank, the job ends: in time, non-zero, with one message, and leaves nothing.
 
-tests/soak has all faults at all places.
+Two jobs run at a time, from when the first test asks for its own. tests/soak has all faults at all places.
 """
 
 import random
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from launch import TRACEBACK, launch, run_program
-from pooled_jobs import job
 from seed import SEED
 from settled import settled
 
@@ -68,6 +68,30 @@ def compiled():
     """Compiles what the jobs need, for which their deadlines are too short on busy cores, and never finalizes."""
     assert run_program(2, "mismatched", "nothing", timeout_s=100).rc == 0
     return run_program(4, "small", "forgetful", timeout_s=100, limit_s=120)
+
+
+def job(n_pes, words, timeout_s, **options):
+    """A mark: ``ended`` is how this job of support/programs/ ended.  words: the program and its arguments"""
+    return pytest.mark.job(n_pes, words, {"timeout_s": timeout_s, **options})
+
+
+@pytest.fixture(scope="module")
+def started(request):
+    """{id of a test of this file: its job, as a future}"""
+    with ThreadPoolExecutor(2) as pool:
+        jobs = {}
+        for item in request.session.items:
+            if item.module is request.module and (mark := item.get_closest_marker("job")):
+                n_pes, words, options = mark.args
+                jobs[item.nodeid] = pool.submit(run_program, n_pes, *words.split(), **options)
+        yield jobs
+        pool.shutdown(cancel_futures=True)
+
+
+@pytest.fixture
+def ended(request, started):
+    """How the test's own job ended: ``launch.Ended``."""
+    return started[request.node.nodeid].result()
 
 
 @pytest.mark.parametrize(

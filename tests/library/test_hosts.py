@@ -1,18 +1,46 @@
 """tools/hosts.sh, programs between its hosts, and the faults of ranks, hosts and links; PENNYMPI_NODE."""
 
 import re
+import subprocess
 import sys
 from collections import Counter
+from functools import cache
 
 import pytest
-from launch import PROGRAMS, ROOT, launch
+from launch import PROGRAMS, ROOT, launch, mpirun
 from mpi4py import MPI
-from on_hosts import launch_on_hosts
 
+HOSTS = str(ROOT / "tools" / "hosts.sh")
 STRUCK = [sys.executable, str(PROGRAMS / "strike_host.py")]
 TIMEOUT_S, MORE_S = 4.0, 2.0
 WHERE = """import os, platform
 os.write(1, f"at {platform.node()} {os.getpid() < 1000} {os.stat('/dev/shm').st_dev}\\n".encode())  # whole"""
+
+
+@cache
+def why_no_hosts():
+    """What tools/hosts.sh says where it can't make a host, or ""."""
+    message = subprocess.run([HOSTS, "1", "true"], capture_output=True, text=True, timeout=20)
+    return "" if message.returncode == 0 else message.stderr or "?"
+
+
+def launch_on_hosts(n_hosts, *command, limit_s=120, **env):
+    """``launch`` of a command beside n_hosts hosts; "mpirun" is that of this Python.  Skips where there are no hosts.
+
+    AllReduce is one algorithm, where auto would go by what it measures: short deadlines leave no time to compile.
+    """
+    if why := why_no_hosts():
+        pytest.skip(why)
+    words = [mpirun() if word == "mpirun" else str(word) for word in command]
+    env = {
+        "PENNYMPI_BACKEND": "host",
+        "PENNYMPI_TIMEOUT_S": "100",
+        "PENNYMPI_ALGORITHM": "allreduce:recursive_doubling",
+    } | env
+    ended = launch(0, *words, command=[HOSTS, str(n_hosts)], env=env, limit_s=limit_s)
+    assert ended.rc is not None, f"hangs after {limit_s} s:\n{ended.output}"
+    assert not ended.left_alive and not ended.left_in_shm, ended
+    return ended
 
 
 def test_ranks_are_spread_over_hosts_of_their_own():

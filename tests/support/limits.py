@@ -1,10 +1,7 @@
-"""What the system refuses a process: files that grow, descriptors, memory; and a disk that is full."""
+"""What the system refuses a process: files that grow, descriptors, memory."""
 
-import os
 import resource
 from contextlib import contextmanager
-
-import pytest
 
 
 @contextmanager
@@ -16,13 +13,3 @@ def limited(which, most):
         yield
     finally:
         resource.setrlimit(which, before)
-
-
-@pytest.fixture
-def full_disk(monkeypatch):
-    """No file can be written."""
-
-    def full(handle):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
