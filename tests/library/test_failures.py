@@ -57,8 +57,6 @@ WELL = {
     "the job is suspended for two deadlines": (4, "small suspended", SHORT_S),
     "a PE compiles": (2, "small compiling", 1),
     "a PE is busy on another team, and most wait for a PE that waits": (4, "small skewed busy", 1),
-    "two threads begin at the same time": (2, "small first_calls", 100),
-    "two threads begin at the same time, each PE a node of its own": (2, "small first_calls 2", 100),
     "a PE ends late": (2, f"small forgetful 0 {0.7 * SHORT_S}", SHORT_S),
 }
 
@@ -114,6 +112,12 @@ def test_killing_mpirun_ends_every_rank(ended):
 @pytest.mark.parametrize("what", [pytest.param(what, marks=job(*words)) for what, words in WELL.items()])
 def test_no_false_alarm(ended, what):
     assert ended.rc == 0 and "done" in ended.output and "pennympi:" not in ended.output, ended.output
+
+
+@pytest.mark.parametrize("nodes", [pytest.param(n, marks=job(2, f"small first_calls {n}", 100)) for n in (1, 2)])
+def test_two_threads_begin_at_the_same_time(ended, nodes):
+    """Each on a team of its own.  Machine code that one thread made was freed when the other had made it, too."""
+    assert ended.rc == 0 and "done" in ended.output, ended.output
 
 
 def test_a_program_that_never_finalizes_ends_well(compiled):
