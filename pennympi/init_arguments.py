@@ -9,7 +9,7 @@ from .arrays.dtypes import is_int
 from .errors import PennympiError
 from .settings import LEAST_HEAP_BYTES, MOST_BYTES, SETTINGS, SettingError, given, setting, shown
 from .topology.layout import Layout
-from .topology.topology import check_layouts, layout_of
+from .topology.topology import layout_of
 
 MOST_SMS = 1 << 16
 
@@ -46,6 +46,7 @@ def read(n_pes: int, backend: Any, heap_bytes: Any, topology: Any, sms: Any) -> 
     backend = setting("PENNYMPI_BACKEND") if backend == "auto" else backend
     arguments = {"backend": backend, "heap_bytes": heap_bytes, "sms": sms}
     alike = settings | {name: (value, repr(value)) for name, value in arguments.items()}
+    alike["topology"] = layout and layout[1:], layout.name if layout else "auto"
     return InitArguments(None, setting("PENNYMPI_TIMEOUT_S"), layout=layout, alike=alike, **arguments)
 
 
@@ -75,9 +76,8 @@ def agree(asked: Sequence[InitArguments]) -> None:
             if other != value:
                 differ = f"{name} is {text[:60]} on PE 0 and {other_text[:60]} on PE {pe}"
                 if name not in SETTINGS:
-                    raise ValueError(f"{differ}: give init the same {name} on every PE")
+                    raise ValueError(f"{differ}: give init the same {name} on every PE, or leave it to a setting")
                 raise SettingError(
                     f"{differ}: set it to the same value on every rank (mpirun -x {name} of Open MPI, "
                     f"mpirun -genv {name} VALUE of MPICH)"
                 )
-    check_layouts([one.layout for one in asked])

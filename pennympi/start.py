@@ -55,11 +55,14 @@ def init(
     gathered = job.gather((mine, reason), "comparison of settings and arguments")
     try:
         init_arguments.agree([one for one, _ in gathered])
-        wanted = _choose(mine.backend, [reason for _, reason in gathered])
+        name = _choose(mine.backend, [reason for _, reason in gathered])
+        make = lambda: _make_backend(name, job, mine.heap_bytes)  # noqa: E731
+        made = on_all(job, f"start of the {name} backend", make, otherwise=Unsupported)
+    except PeerTimeout:
+        raise
     except Exception:
         job.close()
         raise
-    made = _backend_on_all(job, wanted, mine.heap_bytes)
     try:
         return Team(job, made, mine.layout, mine.sms)
     except (SymmetricHeapExhausted, Unsupported):  # on every PE: all allocate alike
@@ -78,22 +81,11 @@ def _choose(wanted: str, reasons: Sequence[str]) -> str:
     return wanted
 
 
-def _backend_on_all(job: Job, name: str, heap_bytes: int | None) -> Backend:
-    """Make the backend on every PE.  If that fails on some PE, every PE raises: its own error, or that PE's."""
-
-    def make() -> Backend:
-        with timed(f"import of the compiler and the {name} backend"):
-            backend = importlib.import_module(f".{name}.backend", __package__)
-        made: Backend = backend.make_backend(job, heap_bytes)
-        return made
-
-    try:
-        return on_all(job, f"start of the {name} backend", make, otherwise=Unsupported)
-    except PeerTimeout:
-        raise
-    except Exception:
-        job.close()
-        raise
+def _make_backend(name: str, job: Job, heap_bytes: int | None) -> Backend:
+    with timed(f"import of the compiler and the {name} backend"):
+        module = importlib.import_module(f".{name}.backend", __package__)
+    made: Backend = module.make_backend(job, heap_bytes)
+    return made
 
 
 def why_no_cuda() -> str:

@@ -69,7 +69,7 @@ class AllReduce(Collective):
         nbytes = call.n_elems * call.dtype.item_bytes
         found = self.job.gather(self.arrays.locate(addresses[0], nbytes), "plan of an allreduce")
         shared = found[0] is not None and all(one == found[0] for one in found)
-        return self._selection.planned(algorithm, nbytes, call.dtype.name, call.op, shared) or algorithm
+        return self._selection.choose(algorithm, nbytes, call.dtype.name, call.op, shared_out=shared)
 
     def single_pe_run(self, call: Kind) -> Run:
         """See ``Collective``; with a residual, out = x + residual."""

@@ -54,45 +54,30 @@ class Selection:
         other._canonical = True
         return other
 
-    def choose(self, name: str | Algorithm, nbytes: int, dtype: str, op: str, residual: bool = False) -> Algorithm:
+    def choose(
+        self, name: str | Algorithm, nbytes: int, dtype: str, op: str, residual: bool = False, shared_out: bool = False
+    ) -> Algorithm:
         """The algorithm to run for a vector of ``nbytes`` bytes.
 
-        name:     of an algorithm, or "auto"; or an algorithm, whose plan may have been changed
-        residual: the algorithm has to add a residual
+        name:       of an algorithm, or "auto"; or an algorithm, whose plan may have been changed
+        residual:   the algorithm has to add a residual
+        shared_out: the call is a plan whose ``out`` is the same symmetric array on every PE, so that peers may write it
         Raises ValueError for an unknown name, Unsupported if the algorithm cannot run here.
         """
         if name == "auto":
             name = algorithm_for(ALLREDUCE)
+        one_node = self._topology.n_pes > 1 and self._topology.ll128_safe and self._topology.n_nodes == 1
+        if name == "auto" and shared_out and one_node:
+            name = next((chosen for chosen, least in self.machine.shared_out.items() if nbytes >= least), name)
         if name == "auto":
             name = self._best(nbytes, dtype_of(dtype), op, residual)[0]
-        if name in PLANNED:
+        if name in PLANNED and not shared_out:
             raise Unsupported(f"{name} {NEEDS_SHARED_OUT}")
-        chosen = algorithm_named(name, TABLE)
+        chosen = algorithm_named(name, TABLE | PLANNED if shared_out else TABLE)
         check_runs(chosen, self._refusal(chosen, dtype, op, residual))
         if residual and not chosen.residual:
             able = ", ".join(other.name for other in TABLE.values() if other.residual)
             raise Unsupported(f"{chosen.name} can't add a residual: use algorithm='auto', or one of {able}")
-        return chosen
-
-    def planned(self, name: str | Algorithm, nbytes: int, dtype: str, op: str, shared: bool) -> Algorithm | None:
-        """The algorithm for a plan that writes the peers' ``out`` directly; None if ``choose`` has to choose it.
-
-        shared: ``out`` is the same symmetric array on every PE
-        Raises Unsupported if ``name`` names such an algorithm and it cannot run here.
-        """
-        if isinstance(name, Algorithm):
-            return None
-        if name == "auto":
-            name = algorithm_for(ALLREDUCE)
-        one_node = self._topology.n_pes > 1 and self._topology.ll128_safe and self._topology.n_nodes == 1
-        if name == "auto" and shared and one_node:
-            name = next((chosen for chosen, least in self.machine.shared_out.items() if nbytes >= least), name)
-        chosen = PLANNED.get(str(name))
-        if chosen is None:
-            return None
-        check_runs(chosen, self._refusal(chosen, dtype, op))
-        if not shared:
-            raise Unsupported(f"{name} {NEEDS_SHARED_OUT}")
         return chosen
 
     def explain(self, nbytes: int, dtype: DType, op: str, limits: Limits | None = None) -> Explanation:

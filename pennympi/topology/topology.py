@@ -5,12 +5,10 @@ the rails.
 """
 
 import os
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from ..backend import Backend
-from ..errors import TopologyError
 from ..job.job import Job
 from ..kernels.algorithm import Topology
 from ..settings import setting, shown
@@ -30,18 +28,6 @@ def layout_of(topology: Any, n_pes: int) -> Layout | None:
         raise TypeError(f"topology {shown(topology)} is not a name and not a path: give {FORM}")
     name = os.fspath(topology)
     return None if name.lower() == "auto" else lay(name, n_pes)
-
-
-def check_layouts(layouts: Sequence[Layout | None]) -> None:
-    """Raise TopologyError unless the layouts of all PEs, in order of PE, lay the same nodes and rails."""
-    laid = [layout and layout[1:] for layout in layouts]
-    other = next((pe for pe, one in enumerate(laid) if one != laid[0]), None)
-    if other is not None:
-        names = [layout.name if layout else "auto" for layout in layouts]
-        raise TopologyError(
-            f"PEs have different topologies, PE 0 {names[0]!r} and PE {other} {names[other]!r}: "
-            "give every rank the same PENNYMPI_TOPOLOGY or init(topology=...)"
-        )
 
 
 def topology_of(job: Job, backend: Backend, layout: Layout | None) -> Topology:

@@ -86,8 +86,8 @@ def test_errors_are_every_pes(team, monkeypatch):
     monkeypatch.setenv("PENNYMPI_TOPOLOGY", "no_such.toml")
     refused(team, wrong, "'no_such.toml' is neither a known name nor a file")
     mine = f"{n}-nodes-of-one" if team.me == n - 1 else f"one-node-of-{n}"
-    text = f"PE 0 'one-node-of-{n}' and PE {n - 1} '{n}-nodes-of-one': give every rank the same"
-    refused(team, wrong, text, topology=mine)
+    text = f"topology is one-node-of-{n} on PE 0 and {n}-nodes-of-one on PE {n - 1}: give init the same topology"
+    refused(team, ValueError, text, topology=mine)
     mine = "no_such" if team.me == n - 1 else f"one-node-of-{n}"
     refused(team, wrong, f"PE {n - 1}: topology 'no_such' is neither a known name", topology=mine)
     with pytest.raises(TypeError, match="topology 3 is not a name and not a path: give auto, N-nodes-of-M"):
