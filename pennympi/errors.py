@@ -20,11 +20,7 @@ class TwoThreads(PennympiError):
 
 
 class Unsupported(PennympiError):
-    """The arguments are right, but this backend, machine or team cannot do it.  reason: why, and what is possible"""
-
-    def __init__(self, reason: str):
-        super().__init__(reason)
-        self.reason = reason
+    """The arguments are right, but this backend, machine or team cannot do it."""
 
 
 class SymmetricHeapExhausted(PennympiError, MemoryError):
@@ -74,12 +70,12 @@ class PeerTimeout(PennympiError):
         detail: str = "",
         on_host: str = "",
     ):
-        whom = f"PE {peer}{on_host}" if peer >= 0 else "a peer"
-        text = f"PE {me} waited {timeout_s:g} s for {whom} in {collective}"
-        if epoch >= 0:
-            text += f", epoch {epoch} (last seen: {found})"
-        text += detail or ": is that PE alive, and did it make the same call?"
-        super().__init__(text + " The deadline is PENNYMPI_TIMEOUT_S.")
+        seen = f", epoch {epoch} (last seen: {found})" if epoch >= 0 else ""
+        detail = detail or ": is that PE alive, and did it make the same call?"
+        super().__init__(
+            f"PE {me} waited {timeout_s:g} s for {_whom(peer, on_host)} in {collective}{seen}{detail} "
+            "The deadline is PENNYMPI_TIMEOUT_S."
+        )
         self.me, self.peer, self.collective, self.epoch, self.found = me, peer, collective, epoch, found
         self.timeout_s = timeout_s
 
@@ -89,12 +85,15 @@ class PeerGaveUp(PeerTimeout):
 
     def __init__(self, me: int, peer: int, collective: str, epoch: int = -1, timeout_s: float = 0.0, on_host: str = ""):
         super().__init__(me, peer, collective, epoch, timeout_s=timeout_s)
-        whom = f"PE {peer}{on_host}" if peer >= 0 else "a peer"
         number = f", epoch {epoch}" if epoch >= 0 else ""
         self.args = (
-            f"PE {me} stopped in {collective}{number}: {whom} had given up before, and what it sent is "
+            f"PE {me} stopped in {collective}{number}: {_whom(peer, on_host)} had given up before, and what it sent is "
             "garbage.  The message of that PE says which PE it had waited for.",
         )
+
+
+def _whom(peer: int, on_host: str) -> str:
+    return f"PE {peer}{on_host}" if peer >= 0 else "a peer"
 
 
 _EPOCH = (1 << EPOCH_BITS) - 1

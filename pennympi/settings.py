@@ -5,7 +5,7 @@ import importlib
 import os
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -42,18 +42,6 @@ def _matching(form: str, text: str) -> str:
     return text
 
 
-def _switch(text: str) -> bool:
-    return {"0": False, "1": True}[text]
-
-
-def _auto_or_none(text: str) -> bool:
-    return {"auto": True, "none": False}[text.lower()]
-
-
-def _auto_or_never(text: str) -> bool:
-    return {"auto": True, "0": False}[text.lower()]
-
-
 def _auto_or_bytes(least: int) -> Callable[[str], int | None]:
     def parse(text: str) -> int | None:
         if text.lower() == "auto":
@@ -65,8 +53,8 @@ def _auto_or_bytes(least: int) -> Callable[[str], int | None]:
     return parse
 
 
-def _one_of(*words: str) -> Callable[[str], str]:
-    return lambda text: words[words.index(text.lower())]
+def _one_of(*words: str, values: Sequence[Any] = ()) -> Callable[[str], Any]:
+    return lambda text: (values or words)[words.index(text.lower())]
 
 
 def _folder(text: str) -> Path:
@@ -75,11 +63,6 @@ def _folder(text: str) -> Path:
 
 def _word_or_none(text: str) -> str | None:
     return None if text.lower() == "none" else _matching(r"[\w-]{1,40}", text)
-
-
-def _file_or_name(text: str) -> str:
-    Path(text).expanduser()  # raises RuntimeError for a user that there is not
-    return text
 
 
 def _algorithms(text: str) -> dict[str, str]:
@@ -105,6 +88,10 @@ def shown(value: Any) -> str:
     """A wrong value as a message quotes it, at most about 80 characters long."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:60]}... ({len(text)} characters)"
+
+
+_switch = _one_of("0", "1", values=(False, True))
+_auto_or_never = _one_of("auto", "0", values=(True, False))
 
 
 class Setting(NamedTuple):
@@ -133,11 +120,11 @@ SETTINGS = {
     "PENNYMPI_CACHE_DIR": Setting("$XDG_CACHE_HOME/pennympi or ~/.cache/pennympi", _folder, "a folder", alike=False),
     "PENNYMPI_DATA_DIR": Setting("$XDG_DATA_HOME/pennympi or ~/.local/share/pennympi", _folder, "a folder", alike=False),
     "PENNYMPI_TOPOLOGY": Setting(
-        "auto", _file_or_name, "auto, N-nodes-of-M (two-nodes-of-eight, 4-nodes-of-4) or a TOML file", alike=False
+        "auto", str, "auto, N-nodes-of-M (two-nodes-of-eight, 4-nodes-of-4) or a TOML file", alike=False
     ),
     "PENNYMPI_NODE": Setting("none", _word_or_none, "none, or a word of letters, digits, _ and -", alike=False),
     "PENNYMPI_ALGORITHM": Setting("none", _algorithms, "none, or such as allreduce:ring,all_gather:direct"),
-    "PENNYMPI_TUNED": Setting("auto", _auto_or_none, "auto or none"),
+    "PENNYMPI_TUNED": Setting("auto", _one_of("auto", "none", values=(True, False)), "auto or none"),
     "PENNYMPI_COMM_FROM_BYTES": Setting("auto", _auto_or_bytes(0), f"auto, or {_BYTES_FORM}"),
     "PENNYMPI_EXIT_HOOKS": Setting("1", _switch, "0 or 1"),
     "PENNYMPI_DEBUG": Setting("0", _switch, "0 or 1"),
@@ -157,7 +144,7 @@ def setting(name: str) -> Any:
         return _users_folder(_USERS[name]) if name in _USERS else variable.parse(variable.default)
     try:
         return variable.parse(_matching(r".*\S.*", text.strip()))
-    except (ValueError, KeyError, RuntimeError) as error:
+    except (ValueError, RuntimeError) as error:
         advice = str(error) if isinstance(error, SettingError | RuntimeError) else f"give {variable.form}"
         raise SettingError(
             f"{name}={shown(text)} cannot be used: {advice}, or unset it for the default ({variable.default})"

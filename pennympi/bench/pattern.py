@@ -6,6 +6,7 @@ of all PEs.
 """
 
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -20,18 +21,17 @@ REDUCTIONS: dict[str, Any] = {"sum": np.add, "prod": np.multiply, "min": np.mini
 class Pattern:
     """The input of every PE, and the reduction of all inputs, for one dtype and op.
 
-    xp: module of the arrays, numpy or cupy
     seed: the same on every PE
     Elements are copied and compared as bits, because CuPy has no arithmetic for some dtypes.
     """
 
-    def __init__(self, xp: Any, dtype: DType, op: str, n_pes: int, seed: int):
-        self._xp, self._bits = xp, f"uint{8 * dtype.item_bytes}"
+    def __init__(self, dtype: DType, op: str, n_pes: int, seed: int):
+        self._bits = f"uint{8 * dtype.item_bytes}"
         given = _inputs(dtype.kind != "u", op, n_pes, np.random.default_rng(seed))
         reduced = REDUCTIONS[op].reduce(given, axis=0) // (n_pes if op == "avg" else 1)
         rows = dict(enumerate(given)) | {REDUCED: reduced}
         self._rows = {row: values.astype(dtype.numpy).view(self._bits) for row, values in rows.items()}
-        self._tiles: dict[int, Any] = {}
+        self._tiles: dict[tuple[type, int], Any] = {}  # by the kind of array, NumPy's or CuPy's
 
     def fill(self, x: Any, row: int, first: int = 0) -> None:
         """Set x (n,) to the elements from ``first`` on of a row."""
@@ -40,15 +40,16 @@ class Pattern:
 
     def count_wrong(self, x: Any, row: int, first: int = 0) -> int:
         """The number of elements of x (n,) that differ, in any bit, from those of the row from ``first`` on."""
-        return sum(int(self._xp.count_nonzero(part != values)) for part, values in self._parts(x, row, first))
+        return sum(int((part != values).sum()) for part, values in self._parts(x, row, first))
 
     def _parts(self, x: Any, row: int, first: int) -> Iterator[tuple[Any, Any]]:
-        if row not in self._tiles:
-            self._tiles[row] = self._xp.asarray(np.resize(self._rows[row], (PERIODS + 1) * PERIOD))
-        bits, start = x.view(self._bits), first % PERIOD
+        key, bits, start = (type(x), row), x.view(self._bits), first % PERIOD
+        if key not in self._tiles:
+            tiles = np.resize(self._rows[row], (PERIODS + 1) * PERIOD)
+            self._tiles[key] = tiles if isinstance(x, np.ndarray) else import_module("cupy").asarray(tiles)
         for low in range(0, x.size, PERIODS * PERIOD):
             part = bits[low : low + PERIODS * PERIOD]
-            yield part, self._tiles[row][start : start + part.size]
+            yield part, self._tiles[key][start : start + part.size]
 
 
 def _inputs(signed: bool, op: str, n_pes: int, rng: np.random.Generator) -> np.ndarray:

@@ -4,13 +4,11 @@ import secrets
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from ..arrays.dtypes import DType
 from ..team import Team
 from . import columns
 from .cases import Case
-from .implementation import Call, Implementation, array_module
+from .implementation import Call, Implementation
 from .pattern import Pattern
 from .result import Result, Row
 from .timing import Effort, Times, host_cost_us, on_device, on_host
@@ -46,9 +44,7 @@ class Run:
     def __init__(self, team: Team, case: Case, dtype: DType, op: str, options: Options, seed: int):
         self._team, self._case, self.dtype, self._op, self._options = team, case, dtype, op, options
         self._stream = team.stream() if team.backend == "cuda" else None
-        self._on_host = Pattern(np, dtype, op or "sum", team.n_pes, seed)
-        xp = array_module(team)
-        self._on_device = self._on_host if xp is np else Pattern(xp, dtype, op or "sum", team.n_pes, seed)
+        self._pattern = Pattern(dtype, op or "sum", team.n_pes, seed)
 
     def measure(self, implementations: Sequence[Implementation], nbytes: int, in_place: bool) -> dict[str, Row]:
         """{implementation: row} of those that have this form; {} if the size holds no element.  Collective."""
@@ -86,15 +82,12 @@ class Run:
                 "source in target": (target[own], target),
                 "target in source": (source, source[own]),
             }[case.in_place]
-        self._fill(one, source)
+        self._fill(source)
         return Prepared(one.call(case, source, target, self._op, self._options.root), source, target)
 
-    def _pattern(self, one: Implementation) -> Pattern:
-        return self._on_device if one.on_device else self._on_host
-
-    def _fill(self, one: Implementation, source: Any) -> None:
+    def _fill(self, source: Any) -> None:
         """Fill a source, and wait until all work on every PE is done.  Collective."""
-        self._pattern(one).fill(source, self._team.me)
+        self._pattern.fill(source, self._team.me)
         self._team.synchronize()
         self._team.comm.Barrier()
 
@@ -102,14 +95,14 @@ class Run:
         """The number of wrong elements, on all PEs, after one call on fresh data.  Collective."""
         team, stream = self._team, self._stream if one.on_device else None
         prepared.target.view("uint8").fill(FILL_BYTE)
-        self._fill(one, prepared.source)
+        self._fill(prepared.source)
         prepared.call(stream)
         team.quiet(stream)
         team.synchronize()
         team.comm.Barrier()
         wrong, at = 0, 0
         for row, first, count in self._case.expected(team.me, team.n_pes, block_elems, self._options.root):
-            wrong += self._pattern(one).count_wrong(prepared.target[at : at + count], row, first)
+            wrong += self._pattern.count_wrong(prepared.target[at : at + count], row, first)
             at += count
         return int(team.comm.allreduce(wrong))
 
