@@ -255,17 +255,13 @@ class Team(OneSided, Collectives):
         self._guard.check_open()
         sizes = " or ".join(map(str, sorted({len(pes) for pes in self.pe_topology.nodes})))
         laid = f", laid by {self.layout.name}" if self.layout else ""
-        nodes = f"{len(self.pe_topology.nodes)} with {sizes} PEs{laid}"
-        backend, workspaces = (
-            self._backend,
-            f"{size_text(self._workspaces.held_bytes)} of symmetric memory, in {self._workspaces.count}",
-        )
+        held = f"{size_text(self._workspaces.held_bytes)} of symmetric memory, in {self._workspaces.count}"
         return [
             ("device", self.device_name),
-            *backend.heap.describe(),
-            *backend.peers.describe(),
-            ("nodes", nodes),
-            ("workspaces", workspaces),
+            *self._backend.heap.describe(),
+            *self._backend.peers.describe(),
+            ("nodes", f"{len(self.pe_topology.nodes)} with {sizes} PEs{laid}"),
+            ("workspaces", held),
         ]
 
     def finalize(self) -> None:

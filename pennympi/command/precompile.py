@@ -17,19 +17,19 @@ from typing import Any
 
 from ..compile.options import PLAIN, KernelOptions
 from .exit_status import WRONG_USE, Ended
-from .program import execute
-from .program import problem as problem
+from .run import arguments as add_program
+from .run import execute
+from .run import problem as problem
 
 HELP = "run a program on CPUs, and compile its kernels for a GPU"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add = parser.add_argument
     add("arch", type=_arch, metavar="SM", help="architecture of the GPU, such as sm_90")
     add("--beyond", action="store_true", help="for PEs that no pointer reaches; needs NVSHMEM's headers")
-    add("program", nargs=argparse.REMAINDER, help="a file, or -m and a module; then its arguments")
+    add_program(parser)
 
 
 def _arch(text: str) -> tuple[int, int]:
@@ -45,8 +45,7 @@ def run(args: argparse.Namespace) -> int:
         _compile_too(args.arch, args.beyond)
     except ImportError as error:
         raise Ended(f"kernels can't be compiled for a GPU: {error}; pip install pennympi[cuda12]", WRONG_USE) from None
-    execute(args.program)
-    return 0
+    return execute(args.program)
 
 
 def _compile_too(arch: tuple[int, int], beyond: bool) -> None:

@@ -8,6 +8,7 @@ import mpi4py
 from mpi4py import MPI
 
 from .. import __version__
+from ..bench.baselines.mpi import library_version
 from ..collectives.allreduce import AllReduce
 from ..collectives.base import Collective
 from ..collectives.calls import ALL
@@ -23,19 +24,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options: none."""
 
 
-def mpi_line() -> str:
-    """The MPI that mpi4py found, in one line."""
-    library = MPI.Get_library_version().strip("\0").splitlines()[0].split(",")[0]
-    major, minor = MPI.Get_version()
-    return f"{' '.join(library.split())} (MPI {major}.{minor}), mpi4py {mpi4py.__version__}"
-
-
 def report(team: Team, hosts: list[tuple[str, str]]) -> str:
     """The report, several lines of text.  hosts: (host, device) of each PE"""
-    no_cuda = why_no_cuda()
+    no_cuda, (major, minor) = why_no_cuda(), MPI.Get_version()
     facts = [
         ("pennympi", f"{__version__}, Python {platform.python_version()}, Numba {version('numba')}"),
-        ("MPI", mpi_line()),
+        ("MPI", f"{library_version()} (MPI {major}.{minor}), mpi4py {mpi4py.__version__}"),
         ("backend", team.backend + (f" (no cuda backend: {no_cuda})" if team.backend == "host" and no_cuda else "")),
         *team.describe(),
     ]

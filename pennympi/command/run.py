@@ -5,12 +5,14 @@ mpirun -np 4 python -m pennympi run -m package ...
 """
 
 import argparse
+import os
+import runpy
+import sys
+from pathlib import Path
 
 from mpi4py import MPI
 
 from ..mpi.comm import Comm
-from .program import execute
-from .program import problem as problem
 
 COMM_WORLD, COMM_SELF = MPI.COMM_WORLD, MPI.COMM_SELF  # pickle finds mpi4py's own here, by their names
 HELP = "run an mpi4py program whose MPI.COMM_WORLD is a pennympi.Comm"
@@ -22,8 +24,28 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("program", nargs=argparse.REMAINDER, help="a file, or -m and a module; then its arguments")
 
 
+def problem(args: argparse.Namespace) -> str:
+    """What is wrong with arguments that are right one by one, in a sentence, or "" ."""
+    first, *others = args.program or [""]
+    if first == "-m" and others or Path(first).is_file():
+        return ""
+    return f"program {first!r} is no file: give a file, or -m and a module"
+
+
 def run(args: argparse.Namespace) -> int:
     """Run the program in this process."""
     vars(MPI).update(COMM_WORLD=Comm(COMM_WORLD), COMM_SELF=Comm(COMM_SELF))
-    execute(args.program)
+    return execute(args.program)
+
+
+def execute(program: list[str]) -> int:
+    """Run a file, or -m and a module, with its arguments.  Returns 0."""
+    if program[0] == "-m":
+        sys.argv = program[1:]
+        sys.path.insert(0, os.getcwd())
+        runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+    else:
+        sys.argv = program
+        sys.path.insert(0, str(Path(sys.argv[0]).resolve().parent))
+        runpy.run_path(sys.argv[0], run_name="__main__")
     return 0

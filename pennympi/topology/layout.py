@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 
 from ..errors import TopologyError
 from ..files import FileError, read_toml
-from ..settings import shown
+from ..settings import SETTINGS, shown
 
 NUMBERS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
-FORM = "auto, N-nodes-of-M (two-nodes-of-eight, 4-nodes-of-4) or a TOML file"
+FORM = SETTINGS["PENNYMPI_TOPOLOGY"].form
 _NAME = re.compile(r"(\w+)-nodes?-of-(\w+)")
 _KEYS = ("count", "pes", "rails")
 
@@ -55,10 +55,8 @@ def lay(name: str, n_pes: int) -> Layout:
     tables = [_Nodes(_number(named[1], name), _number(named[2], name), [], None)] if named else _read(name)
     total = sum(one.n_nodes * one.size for one in tables)
     if total != n_pes:
-        found = " and ".join(f"{one.n_nodes} node{'s' * (one.n_nodes > 1)} of {one.size}" for one in tables[:4])
-        more = " and others" if len(tables) > 4 else ""
         raise TopologyError(
-            f"topology {name} lays {found}{more}, {total} PEs in all, and this team has {n_pes}: "
+            f"topology {name} lays {total} PEs in all, and this team has {n_pes}: "
             f"start {total} ranks, or choose another one by PENNYMPI_TOPOLOGY or init(topology=...)"
         )
     listed = [pe for one in tables for pe in one.listed]

@@ -24,14 +24,10 @@ class Nic:
 
 
 def nics(root: Path = SYS) -> list[Nic]:
-    """All NICs with RDMA on PCI, in order of name: mlx5_2 before mlx5_10."""
-
-    def natural(path: Path) -> list[tuple[int, str]]:
-        return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path.name)]
-
+    """All NICs with RDMA on PCI, short names first: mlx5_2 before mlx5_10."""
     folder = root / "class" / "infiniband"
-    found = map(_nic, sorted(folder.iterdir(), key=natural) if folder.is_dir() else [])
-    return [nic for nic in found if nic.location.path]
+    found = map(_nic, folder.iterdir() if folder.is_dir() else [])
+    return sorted((nic for nic in found if nic.location.path), key=lambda nic: (len(nic.name), nic.name))
 
 
 def _nic(folder: Path) -> Nic:

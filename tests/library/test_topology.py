@@ -48,7 +48,7 @@ WRONG_FILES = [  # (text, the message)
     ("nodes = 2", "must hold .*node.* tables and nothing else, but it holds nodes"),
     ("[[node]", "is not TOML"),
     ("[[node]]\npes = 2\npes = 2", "not TOML that can be read: Cannot overwrite"),
-    ("[[node]]\npes = 3", "lays 1 node of 3, 3 PEs in all, and this team has 4: start 3 ranks, or choose another"),
+    ("[[node]]\npes = 3", "lays 3 PEs in all, and this team has 4: start 3 ranks, or choose another"),
     ("[[node]]\ncount = 999_999_999_999\npes = 1", "999999999999 PEs in all, and this team has 4"),
     ("[[node]]\npes = 2\n[[node]]\npes = [0, 0]", "PE 0 twice, but each of the PEs 0..3 must be on one node"),
     ("[[node]]\npes = 2\n[[node]]\npes = [3, 4]", "PE 4 and there is no such PE, but each of the PEs 0..3"),
@@ -75,7 +75,7 @@ def test_a_wrong_file(tmp_path, text, printed):
 @pytest.mark.parametrize(
     ("name", "printed"),
     [
-        ("two-nodes-of-eight", "lays 2 nodes of 8, 16 PEs in all, and this team has 4: start 16 ranks"),
+        ("two-nodes-of-eight", "lays 16 PEs in all, and this team has 4: start 16 ranks"),
         ("two-nodes-of-many", "'many' is neither one to sixteen nor 1 to 15 digits"),
         ("0-nodes-of-4", "'0' is neither one"),
         ("two-nodes", "is neither a known name nor a file that can be read .*give auto, N-nodes-of-M"),
@@ -170,15 +170,15 @@ def test_nics_and_distances(tmp_path):
     nic_at(tmp_path, "infiniband", "rxe0", bridge / "virtio2", ports__1__link_layer="Ethernet")
     found = nics(tmp_path)
     assert [(nic.name, nic.kind, nic.gbit_s, nic.up) for nic in found] == [
+        ("rxe0", "RoCE", 0, False),
         ("mlx5_2", "InfiniBand", 400, True),
         ("mlx5_3", "InfiniBand", 800, False),
         ("mlx5_4", "InfiniBand", 100, True),
         ("mlx5_10", "RoCE", 400, True),
-        ("rxe0", "RoCE", 0, False),
     ]
     location = location_of_bus_id("0000:13:00.0", tmp_path)
     assert location.path[-1] == gpu.name and location.numa == 0
-    assert [distance(location, nic.location) for nic in found] == ["PXB", "NODE", "SYS", "PIX", "PHB"]
+    assert [distance(location, nic.location) for nic in found] == ["PHB", "PXB", "NODE", "SYS", "PIX"]
     assert distance(location, location) == "X"
     assert distance(location, location_of_bus_id("0000:99:00.0", tmp_path)) == "?"
     serving = inter_node_nics(found)
