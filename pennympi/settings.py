@@ -109,6 +109,7 @@ class Setting(NamedTuple):
 
 SETTINGS = {
     "PENNYMPI_BACKEND": Setting("auto", _one_of("auto", "host", "cuda"), "auto, host or cuda"),
+    "PENNYMPI_COMPILER": Setting("numba-cuda", _one_of("numba-cuda", "mlir"), "numba-cuda or mlir"),
     "PENNYMPI_TIMEOUT_S": Setting("60", _seconds, "seconds from 0.001 to 1000000; 0 means never"),
     "PENNYMPI_SYMMETRIC_SIZE": Setting(
         "auto", _auto_or_bytes(LEAST_HEAP_BYTES), f"auto, or at least {LEAST_HEAP_BYTES} {_BYTES_FORM}"
@@ -118,7 +119,6 @@ SETTINGS = {
     "PENNYMPI_MULTICAST": Setting("auto", _auto_or_never, "auto, or 0 for never"),
     "PENNYMPI_PACKETS": Setting("auto", _auto_or_never, "auto, or 0 for never", alike=False),
     "PENNYMPI_CACHE_DIR": Setting("$XDG_CACHE_HOME/pennympi or ~/.cache/pennympi", _folder, "a folder", alike=False),
-    "PENNYMPI_DATA_DIR": Setting("$XDG_DATA_HOME/pennympi or ~/.local/share/pennympi", _folder, "a folder", alike=False),
     "PENNYMPI_TOPOLOGY": Setting(
         "auto", str, "auto, N-nodes-of-M (two-nodes-of-eight, 4-nodes-of-4) or a TOML file", alike=False
     ),
@@ -130,8 +130,6 @@ SETTINGS = {
     "PENNYMPI_DEBUG": Setting("0", _switch, "0 or 1"),
 }
 
-_USERS = {"PENNYMPI_CACHE_DIR": platformdirs.user_cache_path, "PENNYMPI_DATA_DIR": platformdirs.user_data_path}
-
 
 def setting(name: str) -> Any:
     """The value of the variable ``name``, or its default if it is unset or empty.
@@ -141,7 +139,9 @@ def setting(name: str) -> Any:
     variable = SETTINGS[name]
     text = os.environ.get(name, "")
     if not text:
-        return _users_folder(_USERS[name]) if name in _USERS else variable.parse(variable.default)
+        if name == "PENNYMPI_CACHE_DIR":
+            return users_folder(platformdirs.user_cache_path)
+        return variable.parse(variable.default)
     try:
         return variable.parse(_matching(r".*\S.*", text.strip()))
     except (ValueError, RuntimeError) as error:
@@ -166,7 +166,8 @@ def given() -> dict[str, tuple[Any, str]]:
     return {name: (found[name], text) for name, text in texts.items()}
 
 
-def _users_folder(of: Callable[[str], Path]) -> Path:
+def users_folder(of: Callable[[str], Path]) -> Path:
+    """``of`` of platformdirs for this library."""
     try:
         found = of("pennympi")
     except RuntimeError:  # HOME is not set, and the system doesn't know the user; other versions return "~/..." then

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..arrays.dtypes import DType
+from ..kernels.algorithm import MAX_THREADS
 from .bind import parameters
 
 
@@ -18,6 +19,9 @@ class LaunchBounds(NamedTuple):
 
     max_threads: int
     min_blocks: int = 0
+
+
+BOUNDS = LaunchBounds(MAX_THREADS)
 
 
 @dataclass(frozen=True)

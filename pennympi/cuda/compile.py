@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 from ..compile import context as ctx_words
 from ..compile.bind import bind, call_source, helpers, is_tagged, kernel_hash, names_reached, parameters
 from ..compile.cache import made_once
-from ..compile.options import KernelOptions, LaunchBounds
+from ..compile.options import BOUNDS, KernelOptions, LaunchBounds
 from ..kernels.algorithm import MAX_THREADS
 from . import combine, lines, multicast, numbers, packets, pointers, primitives, remote, waits
 from .elements import accessors
 from .elements import implementations as element_implementations
-from .gpu import BOUNDS, VERSIONS, device_function, ptx, types
+from .gpu import VERSIONS, device_function, ptx, types
 from .intrinsics import after_previous_kernel
 from .register_steps import register_steps, together
 

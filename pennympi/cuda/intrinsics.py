@@ -144,6 +144,16 @@ def float_of(typing, x):
     return types.float64(types.int64), code
 
 
+@intrinsic
+def bits_of(typing, x):
+    """The int64 that has the bits of a float64."""
+
+    def code(context, b, signature, args):
+        return b.bitcast(args[0], _I64)
+
+    return types.int64(types.float64), code
+
+
 def _loader(kind, value, align):
     @intrinsic
     def load(typing, address):

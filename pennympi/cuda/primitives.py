@@ -5,11 +5,10 @@ primitive that writes memory ends with a barrier of the block, so that kernels n
 because a ``range`` with a step costs a 64-bit division.
 """
 
-import numpy as np
-
 from .gpu import cuda
 from .intrinsics import (
     add_int64,
+    bits_of,
     claim,
     copy_16,
     copy_one_16,
@@ -85,8 +84,10 @@ def unlock(word):
 
 def warp_sum(x):
     """The sum of a warp's values, in its first thread."""
-    for offset in (16, 8, 4, 2, 1):
+    offset = 16
+    while offset > 0:
         x += cuda.shfl_down_sync(ALL, x, offset)
+        offset >>= 1
     return x
 
 
@@ -142,8 +143,8 @@ def add_block_sums(base, x):
             partial[(cuda.laneid >> 2) * warps + thread // LANES] = value
     else:
         k = 0
-        for value in x:
-            value = warp_sum(value)
+        while k < len(x):
+            value = warp_sum(x[k])
             if cuda.laneid == 0:
                 partial[k * warps + thread // LANES] = value
             k += 1
@@ -170,7 +171,7 @@ def multiply_add(x, y, z):
 
 
 def bits(x):
-    return np.float64(x).view(np.int64)
+    return bits_of(x)
 
 
 def copy(dst, src, nbytes):

@@ -8,9 +8,11 @@ import os
 import warnings
 from pathlib import Path
 
+import platformdirs
+
 from ..files import FileError
 from ..kernels.algorithm import Topology
-from ..settings import setting
+from ..settings import setting, users_folder
 from .table import Tuned, read
 
 SHIPPED = Path(__file__).parent / "measured"
@@ -27,7 +29,7 @@ def file_name(device: str, topology: Topology) -> str:
 
 def users_path(device: str, topology: Topology) -> Path:
     """Where ``tune`` writes the table for a device and a place."""
-    return Path(setting("PENNYMPI_DATA_DIR")) / "tuned" / file_name(device, topology)
+    return users_folder(platformdirs.user_data_path) / "tuned" / file_name(device, topology)
 
 
 def find(device: str, topology: Topology) -> Tuned | None:

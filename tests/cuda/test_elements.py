@@ -6,11 +6,11 @@ from types import FunctionType, SimpleNamespace
 import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
-from numba import cuda, types
 
 from pennympi.arrays.dtypes import TABLE
 from pennympi.compile.arithmetic import STEPS
 from pennympi.cuda.elements import implementations
+from pennympi.cuda.gpu import cuda, types
 
 LOOPS = [step for step in STEPS if step != "to_partials"]  # whose body is a call of the others' loop
 THREADS = 3

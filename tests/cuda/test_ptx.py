@@ -4,7 +4,7 @@ import re
 
 import pytest
 from collective_cases import CASES
-from gpu_code import AMPERE, HOPPER, ptx_of
+from gpu_code import AMPERE, HOPPER, MLIR, ptx_of
 
 from apps.jacobi import kernels as jacobi_kernels
 from apps.poisson import kernels as poisson_kernels
@@ -239,6 +239,7 @@ def test_poisson(kernel, name, sums, accesses):
         assert (kinds.count(""), kinds.count(".v2")) == accesses
 
 
+@pytest.mark.xfail(MLIR, reason="numba-cuda-mlir 0.6 can't pass *args on (docs/compilers.md)", raises=AttributeError)
 @pytest.mark.parametrize("method", ["cg", "pipelined"])
 def test_poisson_on_chip(method):
     """The vectors of a thread lie in registers, and no product of its 8 points is fused with a sum."""

@@ -93,7 +93,7 @@ def test_a_size_is_measured_until_two_rounds_agree(times, medians, rounds, monke
 def test_tune_refuses_pes_that_share_cores(team, monkeypatch, tmp_path):
     if team.backend == "cuda":
         pytest.skip("on GPUs it is the devices that may be shared")
-    monkeypatch.setenv("PENNYMPI_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(team.n_pes)))
     assert tune.crowded(team) == ""
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(team.n_pes - 1)))
@@ -105,7 +105,7 @@ def test_tune_refuses_pes_that_share_cores(team, monkeypatch, tmp_path):
 
 @pytest.mark.mpi(min_size=2)
 def test_tune_writes_no_order_that_does_not_settle(team, monkeypatch, tmp_path, capsys):
-    monkeypatch.setenv("PENNYMPI_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     path, turn = users_path(team.device_name, team.pe_topology), itertools.count()
 
     def disturbed(runner, ours, nbytes):

@@ -85,10 +85,10 @@ def test_what_is_no_file(tmp_path):
 
 def test_a_broken_table_is_a_warning(tmp_path, monkeypatch):
     topology = Topology((0, 0))
-    monkeypatch.setenv("PENNYMPI_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.delenv("PENNYMPI_TUNED", raising=False)
     usual = find.users_path("NVIDIA H200", topology)
-    usual.parent.mkdir()
+    usual.parent.mkdir(parents=True)
     usual.write_text("pes = ")
     with pytest.warns(UserWarning, match="is not TOML that can be read: Invalid value") as caught:
         assert find.find("NVIDIA H200", topology).source == str(find.SHIPPED / usual.name)

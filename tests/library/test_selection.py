@@ -53,7 +53,7 @@ def test_the_model_is_near_what_was_measured(path):
 
 def test_two_h200_use_what_was_measured(monkeypatch):
     monkeypatch.delenv("PENNYMPI_TUNED", raising=False)
-    monkeypatch.setenv("PENNYMPI_DATA_DIR", "/nonexistent")
+    monkeypatch.setenv("XDG_DATA_HOME", "/nonexistent")
     choice = selection(Topology((0, 0)), tuned=find.find("NVIDIA H200", Topology((0, 0))))
     sizes = {8: "one_shot_packets", 16 << 20: "one_shot_packets", 17 << 20: "one_shot", 4 << 30: "one_shot"}
     for nbytes, name in sizes.items():
@@ -117,7 +117,7 @@ def test_explain_says_what_runs(team, monkeypatch, capsys):
 @pytest.mark.mpi(min_size=2)
 def test_tune_writes_what_every_later_team_uses(team, monkeypatch, tmp_path, capsys):
     """PE 0 alone reads the table: the other PEs have no such file here."""
-    monkeypatch.setenv("PENNYMPI_DATA_DIR", str(tmp_path))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.delenv("PENNYMPI_TUNED", raising=False)
     path = find.users_path(team.device_name, team.pe_topology)
     parser = argparse.ArgumentParser()

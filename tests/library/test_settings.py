@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import platformdirs
 import pytest
 from init_refused import refused
 
@@ -57,7 +58,7 @@ BAD = {
     "PENNYMPI_FORCE_NVSHMEM_PUT": ("no", "auto"),
     "PENNYMPI_MULTICAST": ("1", "never"),
     "PENNYMPI_PACKETS": ("1", "no"),
-    "PENNYMPI_DATA_DIR": (" ", "~no_such_user/data"),
+    "PENNYMPI_COMPILER": ("nvcc", " "),
     "PENNYMPI_EXIT_HOOKS": ("no", "2"),
     "PENNYMPI_CACHE_DIR": (" ", "~no_such_user/cache"),
     "PENNYMPI_TOPOLOGY": ("\t",),
@@ -120,7 +121,7 @@ def test_the_users_folders_follow_xdg(monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", "/somewhere")
     monkeypatch.setenv("XDG_DATA_HOME", "/elsewhere")
     assert setting("PENNYMPI_CACHE_DIR") == Path("/somewhere/pennympi")
-    assert setting("PENNYMPI_DATA_DIR") == Path("/elsewhere/pennympi")
+    assert settings.users_folder(platformdirs.user_data_path) == Path("/elsewhere/pennympi")
 
 
 def test_a_typing_error_gives_one_warning(monkeypatch):

@@ -4,12 +4,15 @@ import re
 
 import pytest
 
-pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
+from pennympi.settings import setting
 
-from pennympi.compile.options import KernelOptions
+pytest.importorskip({"mlir": "numba_cuda_mlir"}.get(setting("PENNYMPI_COMPILER"), "numba_cuda"))
+
+from pennympi.compile.options import BOUNDS, KernelOptions
 from pennympi.cuda.compile import Target, _assembled, entry
-from pennympi.cuda.gpu import BOUNDS, ptx, without_device
+from pennympi.cuda.gpu import ptx, without_device
 
+MLIR = setting("PENNYMPI_COMPILER") == "mlir"
 HOPPER, AMPERE = (9, 0), (8, 0)
 
 
