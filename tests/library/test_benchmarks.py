@@ -1,4 +1,4 @@
-"""The commands of benchmarks/measure.py, and what is taken of the output of NVIDIA's samples."""
+"""The commands of benchmarks/measure.py, and the tables of the documents."""
 
 import argparse
 import importlib
@@ -31,16 +31,3 @@ def test_every_command_is_one(script):
 
 def test_the_documents_are_what_the_results_make(script):
     assert script("tables").main(["--check"]) == 0
-
-
-def test_a_sample_that_does_not_solve_has_no_time(script):
-    nvidia = script("nvidia")
-    line = "GPU Final\ncg, double, 64, 200, 12.5, 1.0e-03, {}\n"
-    assert nvidia.cg_us(line.format("1.0e-03"), 64) == 12.5
-    for text in (line.format("9.0e-03"), line.format("nan"), "out of memory", ""):
-        with pytest.raises(ValueError):
-            nvidia.cg_us(text, 64)
-    assert nvidia.csv_seconds("nccl_overlap, 4096, 4096, 1000, 1, 2, 1, 0.25, 0.5\n", 4096) == 0.25
-    assert nvidia.csv_seconds("single_gpu, 4096, 4096, 1000, 1, 0.5\n", 4096) == 0.5
-    with pytest.raises(ValueError, match="it printed nothing"):
-        nvidia.csv_seconds("", 4096)

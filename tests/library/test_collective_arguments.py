@@ -42,9 +42,10 @@ def test_bad_arguments(team, collective):
     refused(TypeError, "is not a", "three", out)
     if team.backend == "host":  # CuPy has no other
         refused(Unsupported, "convert the array", np.ones(x.size, np.longdouble), out)
-    refused(ValueError, f"use auto, {[*case.table][0]}", x, out, algorithm="rings")
+    for name in ("rings", "", None, 3):
+        refused(ValueError, f"use auto, {[*case.table][0]}", x, out, algorithm=name)
     if case.reduces:
-        for op in ("SUM", None, MPI.BAND):
+        for op in ("SUM", "", None, 3, sum, MPI.BAND, MPI.LAND, MPI.MAXLOC):
             refused(ValueError, "use one of sum, prod, min, max, avg", x, out, op=op)
     if case.rooted:
         for root, error in ((n, ValueError), (-1, ValueError), (1.0, TypeError), (None, TypeError), (True, TypeError)):

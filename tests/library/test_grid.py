@@ -92,16 +92,8 @@ def test_cuts_dtypes_and_halos_of_their_own(team):
     beside.append(Exchange(team, (4 * n, 300, 257), ("float32", "float64"), dims=(n, 1, 1), periodic=True))
     beside.append(Exchange(team, (8 * n, 5), halo=(1, 0), periodic=True, corners=True))
     beside.append(Exchange(team, (8 * n,), halo=0))
-    for k in range(3):
+    for k in range(8):  # more often than an inbox has halves
         for one in beside:
-            one.check(k)
-
-
-def test_many_rounds_beside_another_plan(team):
-    """Two plans by turns, called far more often than an inbox has halves."""
-    pair = [Exchange(team, (6 * team.n_pes, 5), ("int64",), corners, periodic=True) for corners in (False, True)]
-    for k in range(40):
-        for one in pair:
             one.check(k)
 
 

@@ -82,7 +82,7 @@ LINKS = ["mpirun", "-np", 4, sys.executable, PROGRAMS / "over_links.py"]
 @pytest.fixture(scope="module")
 def compiled():
     """Compiling for the first time may take longer than the short deadlines here."""
-    ended = launch_on_hosts(2, *LINKS, 0.1)
+    ended = launch_on_hosts(2, *LINKS, 0.1, limit_s=200)
     assert ended.rc == 0 and "done" in ended.output, ended.output
 
 

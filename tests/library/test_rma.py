@@ -56,14 +56,6 @@ def test_round_the_ring(team, memory, what, dst_at, src_at):
     assert to_numpy(signal).tolist() == ([0, len(sizes)] if what == "put_signal" else [0, 0])
 
 
-def test_a_put_to_oneself(team):
-    x = team.array(np.arange(1000), "int16")
-    team.put(x[500:], x[:500], team.me)
-    assert same(x, np.tile(np.arange(500), 2))
-    team.get(x[1:400], x[601:], team.me)
-    assert same(x[1:400], np.arange(101, 500))
-
-
 def test_signals_grow(team):
     """A wait for a value that was passed long ago returns; a larger one than the wait's will do."""
     right, left = (team.me + 1) % team.n_pes, (team.me - 1) % team.n_pes
