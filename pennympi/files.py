@@ -18,9 +18,11 @@ class FileError(PennympiError, ValueError):
 
 def read_toml(path: Path) -> dict[str, Any]:
     """What a TOML file of at most LARGEST_BYTES holds.  Raises FileError for anything else, at once."""
-    if reason := _why_no_file(path):
-        raise FileError(f"{path} cannot be read: {reason}")
     try:
+        if reason := _why_no_file(path):  # a pipe would wait for its writer
+            raise OSError(reason)
+        if path.stat().st_size > LARGEST_BYTES:
+            raise OSError(f"it has more than {LARGEST_BYTES} bytes")
         return tomllib.loads(path.read_bytes().decode())
     except OSError as error:
         raise FileError(f"{path} cannot be read: {why(error)}") from None
@@ -29,14 +31,10 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def _why_no_file(path: Path) -> str:
-    """Why ``path`` is not a regular file of at most LARGEST_BYTES, or "" if it is.  A pipe would wait for its writer."""
-    try:
-        nbytes = path.stat().st_size
-        if not path.is_file():
-            return "it is a folder" if path.is_dir() else "it is not a regular file"
-    except (OSError, ValueError) as error:
-        return why(error)
-    return f"it has more than {LARGEST_BYTES} bytes" if nbytes > LARGEST_BYTES else ""
+    """What stands at ``path`` in place of a regular file, in words, or "" if there is such a file or nothing."""
+    if not path.exists() or path.is_file():
+        return ""
+    return "it is a folder" if path.is_dir() else "it is not a regular file"
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
@@ -71,8 +69,8 @@ def replacing(path: Path) -> Iterator[Path]:
 def why_unwritable(path: Path) -> str:
     """Why a file cannot be written there, or "" if it can.  It tries, because permissions alone do not decide it."""
     try:
-        if path.exists() and not path.is_file():
-            return "it is a folder" if path.is_dir() else "it is not a regular file"
+        if reason := _why_no_file(path):
+            return reason
         part = _part(path)
         if not part.parent.exists():
             part.parent.mkdir(parents=True, exist_ok=True)

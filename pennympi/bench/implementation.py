@@ -1,6 +1,7 @@
 """What is measured: this library with one algorithm, or another library."""
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from ..arrays.dtypes import DType
@@ -13,13 +14,7 @@ Memory = tuple[Any, Any]  # a source and a target, (nbytes,) uint8 each; impleme
 
 def array_module(team: Team) -> Any:
     """The module of the team's arrays: numpy or cupy."""
-    if team.backend == "host":
-        import numpy
-
-        return numpy
-    import cupy
-
-    return cupy
+    return import_module("numpy" if team.backend == "host" else "cupy")
 
 
 def plain(team: Team, nbytes: int) -> Memory:

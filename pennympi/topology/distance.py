@@ -1,5 +1,6 @@
 """How far apart two PCI devices are, in the words of ``nvidia-smi topo -m``."""
 
+import os
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,7 +50,7 @@ def distance(a: PciLocation, b: PciLocation) -> str:
         return "?"
     if a.path == b.path:
         return "X"
-    shared = sum(1 for k in range(min(len(a.path), len(b.path))) if a.path[: k + 1] == b.path[: k + 1])
+    shared = len(os.path.commonprefix([a.path, b.path]))
     if shared == 0:
         return "NODE" if a.numa == b.numa else "SYS"
     if shared == 1:
