@@ -16,7 +16,7 @@ sys.path.insert(0, str(ROOT))
 import plots  # noqa: E402
 import predictions  # noqa: E402
 from measure import COMMANDS  # noqa: E402
-from rows import RESULTS, best, read  # noqa: E402
+from rows import RESULTS, read  # noqa: E402
 
 from pennympi.bench import result  # noqa: E402
 from pennympi.bench.baselines import BASELINES  # noqa: E402
@@ -33,6 +33,7 @@ LIBRARIES = ("NCCL", "NVSHMEM", "CUDA driver", "numba", "numba-cuda", "mpi")
 HALO_WAYS = {
     "packed": "Sendrecv, packed", "subarrays": "Sendrecv, subarrays", "persistent": "persistent requests, packed",
 }  # fmt: skip
+MOST_LINES = 20  # of a table of collectives; of more sizes every second is shown
 TOP = "TOP/"  # of a link: the way from the document to the root, see ``filled``
 
 
@@ -83,7 +84,8 @@ def collective(path):
         what = ", ".join(filter(None, [TITLES[row.collective], row.dtype, row.op]))
     head, faster = ["size", *columns], plots.ratios(found)
     lines = []
-    for size in columns[next(iter(columns))]:
+    sizes = list(columns[next(iter(columns))])
+    for size in sizes[:: 1 + (len(sizes) > MOST_LINES)]:
         cells = [f"{rows[size].median_us:.2f}" if size in rows else "" for rows in columns.values()]
         ratio = [f"{faster[size]:.2f}" if size in faster else ""] if faster else []
         lines.append([size_text(size), *cells, *ratio])
@@ -190,20 +192,6 @@ def sweeps(path):
     yield table(["sweep", "points", "norm", "engine", "us", "points/ns"], lines)
 
 
-def iterations(paths):
-    """Iterations of conjugate gradients beside others'."""
-    found = [(facts["PEs"], [row for row in rows if "us" in row]) for facts, rows in map(read, paths)]
-    names = list(dict.fromkeys(row["variant"] for _, rows in found for row in rows))
-    lines = []
-    for pes, rows in found:
-        for n in sorted({row["n"] for row in rows}):
-            us = [best(rows, "us", n=n, variant=name) for name in names]
-            lines.append([f"{n}^3", pes, *(short(row["us"]) if row else "" for row in us)])
-    raw = "; ".join(f"{machine(read(path)[0])}, {source(path)}" for path in paths)
-    yield f"us an iteration, float64 unless it says float ({raw}):"
-    yield table(["points", "PEs", *names], lines)
-
-
 CASES = {
     "loop": "The same body in a loop of the host and in one of the device, float64, a norm in every second sweep",
     "jacobi": f"The [solver]({TOP}apps/jacobi/README.md) by each variant, float32, a norm in every sweep",
@@ -228,7 +216,7 @@ def loops(path):
 
 
 def methods(path):
-    """Iterations of conjugate gradients on one PE by every method, and how each converges."""
+    """Iterations of conjugate gradients by every variant and method, and how each converges."""
     facts, rows = read(path)
     noise = [row for row in rows if row.get("f") == "noise"]
     lines = [[row["variant"], row["iterations"], f"{row['least_residual']:.1e}"] for row in noise]
@@ -258,7 +246,7 @@ def documents():
             "gpus": [part for path in gpus for part in halos_on_gpus(path)],
         },
         "docs/guides/sweeps.md": {"sweeps": each(sweeps, "sweeps")},
-        "docs/guides/poisson.md": {"cg": iterations(results("cg")[::-1]), "methods": each(methods, "loops")},
+        "docs/guides/poisson.md": {"methods": each(methods, "loops", "cg")},
         "docs/guides/loops.md": {"loops": each(loops, "loops")},
     }
 

@@ -57,8 +57,6 @@ def parser(comm: Any) -> argparse.ArgumentParser:
     add("--backend", choices=("auto", "host", "cuda"), default="auto", help="where to run (%(default)s)")
     text = "how to sweep and exchange, see below (%(default)s)"
     add("--variant", choices=variants.TABLE, default=variants.DEFAULT, help=text)
-    text = "for blocked, resident and auto: sweeps from one exchange to the next (8, or fewer if a PE has few rows)"
-    add("--sweeps", type=at_least(1, variants.MOST_DEPTH), metavar="T", help=text)
     add = p.add_argument_group("checkpoints").add_argument
     text = "write one every --checkpoint-every sweeps, and at the end"
     add("--checkpoint", type=Path, metavar="FILE.h5", help=text)
@@ -110,13 +108,8 @@ def _saved(comm: Any, options: argparse.Namespace) -> tuple[Problem, Outcome]:
 
 def _first_error(options: argparse.Namespace, problem: Problem, outcome: Outcome, n_pes: int) -> str:
     """Why the run cannot be done, or "".  It tries whether the files can be written."""
-    rows, sweeps = (problem.ny - 2) // n_pes, options.sweeps or 1
-    if not rows:
+    if problem.ny - 2 < n_pes:
         return f"{problem.ny - 2} inner rows (ny - 2) cannot be shared by {n_pes} PEs: use a larger --ny or fewer PEs"
-    if options.sweeps and "sweeps" not in variants.TABLE[options.variant].make.takes:
-        return "--sweeps is for --variant blocked, resident and auto"
-    if sweeps > rows:
-        return f"--sweeps {sweeps} takes as many rows on each PE, and there are {rows}: use fewer PEs"
     if outcome.iterations >= problem.niter:
         done = f"{options.restart} has {outcome.iterations} iterations already"
         return f"{done}: give a larger --niter than {problem.niter}"

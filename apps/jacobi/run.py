@@ -33,7 +33,7 @@ def program(comm: Any, argv: list[str] | None) -> int:
         why = verify.TABLE[options.verify].why_not(team, problem) if options.verify else ""
         wrong = next((f"--verify {options.verify}: {one}" for one in team.gather(why) if one), "")
         try:
-            solver = None if wrong else make_solver(team, problem, options.variant, sweeps=options.sweeps)
+            solver = None if wrong else make_solver(team, problem, options.variant)
         except ValueError as error:
             solver, wrong = None, str(error)
         if solver is None:

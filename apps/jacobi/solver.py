@@ -34,7 +34,6 @@ class Solver:
     alone: this PE solves all of the problem in ordinary memory, and nothing is collective
     """
 
-    takes: tuple[str, ...] = ()  # names of the variant's own settings
     how = ""  # what the library chose, for the report
 
     def __init__(self, team: Any, problem: Problem, depth: int = 1, alone: bool = False):

@@ -30,7 +30,6 @@ BAD = {
     "--nccheck -3": "--nccheck",
     "--tol -1": "--tol: -1 is not a number >= 0",
     "--tol nan": "--tol: nan is not a number >= 0",
-    "--sweeps 9 --variant blocked": "--sweeps: 9 is not between 1 and 8",
     "--checkpoint x.h5 --checkpoint-every 0": "--checkpoint-every",
     # Names
     "--backend tpu": "--backend: invalid choice: 'tpu'",
@@ -40,8 +39,6 @@ BAD = {
     # Sizes, and what does not go together
     "--ny 6": "4 inner rows (ny - 2) cannot be shared by 5 PEs: use a larger --ny or fewer PEs",
     "--nx 2147483647 --ny 2147483647": "exact for at most 17179869184: use a smaller --nx or --ny",
-    "--variant blocked --sweeps 8 --ny 38": "--sweeps 8 takes as many rows on each PE, and there are 7: use fewer PEs",
-    "--sweeps 2": "--sweeps is for --variant blocked, resident and auto",
     "--restart": "takes the one of --checkpoint",
     "--output same.h5 --checkpoint ./same.h5": "take another name for one of them",
     # Files

@@ -21,7 +21,7 @@ PADDING_BYTES = 192  # of a row, at most
 
 
 class Variant(NamedTuple):
-    """sentence: what --help says;  make: the class: (team, problem, *given, **settings) -> Solver.  Collective"""
+    """sentence: what --help says;  make: the class: (team, problem, *given) -> Solver.  Collective"""
 
     sentence: str
     make: Any
@@ -61,22 +61,18 @@ TABLE = {  # by what --variant takes
 }
 
 
-def make_solver(team: Any, problem: Problem, variant: str = DEFAULT, **settings: Any) -> Solver:
+def make_solver(team: Any, problem: Problem, variant: str = DEFAULT) -> Solver:
     """A solver by a variant of the table.  Collective.
 
-    settings: the variant's own, see its class; one that is None is left out
-    Raises ValueError on every PE if there is no such variant, or setting of it, or if it cannot run here.
+    Raises ValueError on every PE if there is no such variant, or if it cannot run here.
     """
     if variant not in TABLE:
         raise ValueError(f"there is no variant {variant!r}: choose one of {', '.join(TABLE)}")
     chosen = TABLE[variant]
-    settings = {name: value for name, value in settings.items() if value is not None}
-    if strange := ", ".join(set(settings) - set(chosen.make.takes)):
-        raise ValueError(f"the variant {variant} has no setting {strange}")
     try:
         if reason := too_large(problem) or next((why for why in team.gather(chosen.make.why_not(team)) if why), ""):
             raise Unsupported(reason)
-        return chosen.make(team, problem, *chosen.given, **settings)  # type: ignore[no-any-return]
+        return chosen.make(team, problem, *chosen.given)  # type: ignore[no-any-return]
     except Unsupported as error:
         raise ValueError(f"--variant {variant} cannot run here: {error}") from None
 

@@ -20,19 +20,13 @@ REHEARSED = 2000  # sweeps of a solve, among which nearly all of its kinds of ch
 
 
 class Chunks(Solver):
-    """sweeps: from one exchange to the next; None: what suits the engine, and the rows of a PE
+    """engine: of ``Grid.plan_sweep``; "auto": the one that is predicted to be the fastest for the size"""
 
-    engine: of ``Grid.plan_sweep``; "auto": the one that is predicted to be the fastest for the size
-    """
-
-    takes = ("sweeps",)
-
-    def __init__(self, team: Any, problem: Problem, engine: str = "auto", sweeps: int | None = None):
+    def __init__(self, team: Any, problem: Problem, engine: str = "auto"):
         rows = (problem.ny - 2) // team.n_pes  # of the PE with the fewest
-        halo = max(1, min(sweeps or rows // ROWS_PER_SWEEP, rows, MOST_DEPTH))
+        halo = max(1, min(rows // ROWS_PER_SWEEP, MOST_DEPTH))
         super().__init__(team, problem, halo)
         self._engine = "plain" if engine == "blocked" and halo == 1 else engine  # which needs deeper halos
-        self._depth = halo if sweeps else None
         self._first = array_module(team).empty_like(self.fields.old)  # the first field of a chunk
         self._plans: dict[tuple[int, bool | str, int], tuple[Any, Readback | None]] = {}
         self.plan(*chunk(problem, 0, problem.niter, False))  # raises where the engine cannot run
@@ -41,8 +35,8 @@ class Chunks(Solver):
         """The plan of sweeps of the present field, and what reads its norms.  Collective.  Raises Unsupported."""
         key = count, norm, self.fields.current
         if key not in self._plans:
-            u, v, how = self.fields.old, self.fields.new, {"engine": self._engine, "depth": self._depth}
-            sweep = self.fields.grid.plan_sweep(relaxed, u, v, sweeps=count, norm=norm, **how)
+            u, v = self.fields.old, self.fields.new
+            sweep = self.fields.grid.plan_sweep(relaxed, u, v, sweeps=count, norm=norm, engine=self._engine)
             norms = sweep.norms if norm == "every" else sweep.norm
             self._plans[key] = sweep, Readback(self.team, norms) if norm else None
         return self._plans[key]
