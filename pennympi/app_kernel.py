@@ -11,14 +11,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from .arrays.dtypes import MOVED, TABLE, DType
-from .backend import Backend, Kernel
-from .call_guard import CallGuard
+from .backend import Kernel
+from .collectives.base import CollectiveContext
 from .compile.bind import annotated_kinds, annotations, parameters, records
 from .compile.options import KernelOptions, LaunchBounds
 from .errors import PennympiError, Unsupported
 from .kernels.algorithm import MAX_THREADS, WARP_THREADS
 from .kernels.block import Elements, Words
-from .memory.symmetric import SymmetricArrays
 
 DEFAULT_THREADS = 256
 WORDS = (TABLE["int64"], TABLE["uint64"])  # may stand for one another
@@ -32,15 +31,13 @@ class AppKernel:
 
     def __init__(
         self,
-        backend: Backend,
-        guard: CallGuard,
-        arrays: SymmetricArrays,
+        context: CollectiveContext,
         kernel: Callable[..., Any],
         dtype: DType,
         bounds: LaunchBounds,
-        shared_bytes: int = 0,
+        shared_bytes: int,
     ):
-        self._backend, self._guard, self._arrays = backend, guard, arrays
+        self._backend, self._guard, self._arrays = context.backend, context.guard, context.arrays
         self._kernel, self._dtype, self._bounds = plain(kernel), dtype, bounds
         self._shared_bytes = shared_bytes
         if dtype.name in MOVED:

@@ -222,7 +222,7 @@ class Team(OneSided, Collectives):
         """
         self._guard.check_open()
         bounds = LaunchBounds(most_threads, resident)
-        return AppKernel(self._backend, self._guard, self._arrays, kernel, dtype_of(dtype), bounds, shared_bytes)
+        return AppKernel(self._context, kernel, dtype_of(dtype), bounds, shared_bytes)
 
     def compile(self, kernels: Iterable[AppKernel]) -> None:
         """Compile kernels before their first launch.  Not collective.
