@@ -34,13 +34,7 @@ def draw(path: Path, problem: Problem, rows: np.ndarray, history: list[tuple[int
     norms = [(iteration + 1, norm) for iteration, norm in history if norm > 0]
     if norms:
         right.semilogy(*zip(*norms, strict=True), color="tab:blue", marker="." if len(norms) < 50 else None)
-        (last, least), tol = norms[-1], problem.tol
-        right.plot(last, least, "o", color="tab:blue")
-        right.annotate(f"{least:.1e}", (last, least), (4, -8), textcoords="offset points", ha="right", va="top")
-        if least <= tol:
-            right.axhline(tol, color="tab:gray", linestyle="--", linewidth=1)
-            right.annotate(f"--tol {tol:g}", (0, tol), (0, 4), textcoords="offset points", color="tab:gray")
-        right.margins(y=0.12)  # for the words
-    right.set(title="norm of the change of a sweep", xlabel="sweeps")
+    last = f", {norms[-1][1]:.1e} at last" if norms else ""
+    right.set(title=f"norm of the change of a sweep{last}", xlabel="sweeps")
     right.grid(True, alpha=0.3)
     figure.savefig(path, format="png", dpi=110)

@@ -8,6 +8,8 @@ from typing import Any, NoReturn
 
 from .outcome import BAD_ARGUMENTS
 
+MOST = 2**31 - 1  # of a whole number
+
 
 def fail(comm: Any, message: str) -> NoReturn:
     """Print one line on PE 0 and exit with status 2.  All ranks must call it."""
@@ -31,16 +33,16 @@ class Parser(argparse.ArgumentParser):
             super()._print_message(message, file)
 
 
-def at_least(least: int, most: int = 2**31 - 1) -> Callable[[str], int]:
-    """The type of an integer from ``least`` to ``most``."""
+def at_least(least: int) -> Callable[[str], int]:
+    """The type of an integer from ``least`` to MOST."""
 
     def whole(text: str) -> int:
         try:
             value = int(text)
         except ValueError:
             raise argparse.ArgumentTypeError(f"{text!r} is not a whole number") from None
-        if not least <= value <= most:
-            raise argparse.ArgumentTypeError(f"{value} is not between {least} and {most}")
+        if not least <= value <= MOST:
+            raise argparse.ArgumentTypeError(f"{value} is not between {least} and {MOST}")
         return value
 
     return whole
