@@ -52,6 +52,8 @@ COMMANDS = {  # the result is NAME-RANKSxDEVICE.json
     "all_to_allv": Command(f"-m pennympi bench all_to_allv --plan --symmetric {SIZES} --against nccl"),
     "allreduce-dtypes": Command(f"-m pennympi bench allreduce --plan --symmetric --place out {DTYPES}"),
     "between-hosts": Command(f"-m pennympi bench allreduce {BETWEEN}", 4, "CPU"),
+    "comm": Command("benchmarks/comm.py", device="CPU"),
+    "osu": Command("benchmarks/osu.py", device="any"),
     "halo": Command("benchmarks/halo.py", device="any"),
     "cg": Command("benchmarks/cg.py", device="any"),
     "jacobi": Command("benchmarks/solvers.py", 0, "any"),

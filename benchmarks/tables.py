@@ -114,6 +114,34 @@ def between_hosts(path):
     yield table(["AllReduce", "MPI, us", "as chosen, us", "times faster", "fastest algorithm, us"], lines)
 
 
+def choices(path):
+    """Comm beside the two that it chooses from."""
+    facts, rows = read(path)
+    us = {(row["call"], row["size"], row["way"]): row["us"] for row in rows}
+    sizes, lines = sorted({row["size"] for row in rows})[::3], []
+    for call in dict.fromkeys(row["call"] for row in rows):
+        both = [(us[call, size, "Comm"], min(us[call, size, way] for way in ("mpi4py", "team"))) for size in sizes]
+        lines.append([f"`{call}`", *(f"{short(mine)} ({mine / better:.2f})" for mine, better in both)])
+    what = "`Comm`, slowest rank, median us a call, and over the faster of mpi4py and the team"
+    yield f"{what} ({machine(facts)}, {source(path)}):"
+    yield table(["bytes in all", *map(size_text, sizes)], lines)
+
+
+def osu(path):
+    """mpi4py's OSU benchmarks."""
+    facts, rows = read(path)
+    us = {(row["program"], row["way"], row["size"]): row["us"] for row in rows}
+    sizes = [0, 8, 1 << 10, 1 << 14, 1 << 17, 1 << 20]
+    lines = [
+        [program, "`Comm`" + way.removeprefix("pennympi") if way != "mpi4py" else way]
+        + [short(us.get((program, way, size))) for size in sizes]
+        for program, way in dict.fromkeys((row["program"], row["way"]) for row in rows)
+    ]
+    what = "mpi4py's OSU benchmarks, unchanged, slowest rank, us a message, the median of runs by turns"
+    yield f"{what} ({machine(facts)}, {source(path)}):"
+    yield table(["program", "communicator", *map(size_text, sizes)], lines)
+
+
 # Solvers -------------------------------------------------------------------------------
 def solver(path):
     """The seconds of the solver, of one sweep a pass and blocked, beside NVIDIA's samples."""
@@ -238,6 +266,8 @@ def documents():
         "docs/algorithms.md": {mark: [text] for mark, text in predictions.parts().items()},
         "docs/measurements.md": {
             "measured": each(collective, *(name for name in COMMANDS if name.startswith(tuple(TITLES)))),
+            "comm": each(choices, "comm"),
+            "osu": each(osu, "osu"),
             "solver": each(solver, "jacobi"),
         },
         "docs/guides/hosts.md": {"between": each(between_hosts, "between-hosts")},

@@ -8,8 +8,8 @@ from .dtypes import ALL, TABLE, DType
 
 NAMES = ("sum", "prod", "min", "max", "avg")
 MEAN = "mean"  # "avg" by NumPy's name, but not of integers, whose mean would be cut
-_BY_HANDLE = ((MPI.SUM, "sum"), (MPI.PROD, "prod"), (MPI.MIN, "min"), (MPI.MAX, "max"))
-_OF_BOOLS = ((MPI.LAND, "min"), (MPI.LOR, "max"))
+_BY_HANDLE = {MPI.SUM.handle: "sum", MPI.PROD.handle: "prod", MPI.MIN.handle: "min", MPI.MAX.handle: "max"}
+_OF_BOOLS = _BY_HANDLE | {MPI.LAND.handle: "min", MPI.LOR.handle: "max"}
 # How the types that are only moved are reduced: as (this type, so many numbers in an element, by these ops alone).
 _AS_NUMBERS = {
     "complex64": ("float32", 2, ("sum", "avg")),
@@ -38,15 +38,12 @@ def reduction(op: Any, dtype: DType) -> tuple[str, DType, int]:
     op: a name in NAMES, "mean", or an MPI operator
     Raises ValueError for any other ``op``, or where it has no meaning for the dtype.
     """
-    try:
-        return dtype.reductions[op]
-    except (KeyError, TypeError):  # of an MPI operator, which has no hash
-        name = next((name for handle, name in _BY_HANDLE if isinstance(op, MPI.Op) and op == handle), op)
-    if isinstance(op, MPI.Op) and dtype.kind == "?":
-        name = next((name for handle, name in _OF_BOOLS if op == handle), name)
-    if isinstance(name, str) and name in (*NAMES, MEAN):
-        if name in dtype.reductions:
-            return dtype.reductions[name]
+    name = op if isinstance(op, str) else None
+    if isinstance(op, MPI.Op):
+        name = (_OF_BOOLS if dtype.kind == "?" else _BY_HANDLE).get(op.handle)
+    if name in dtype.reductions:
+        return dtype.reductions[name]
+    if name in (*NAMES, MEAN):
         raise ValueError(f"op {op!r} has no meaning for {dtype.name}: {_REMEDIES[dtype.kind]}")
     raise ValueError(
         f"op {op!r} is not a reduction of this library: use one of {', '.join((*NAMES, MEAN))} (or MPI.SUM and so on)"

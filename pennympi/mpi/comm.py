@@ -6,9 +6,8 @@ all ranks decide alike.  Arrays on GPUs always go by the team, or through memory
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import wraps
 from importlib.util import find_spec
 from mmap import mmap
 from typing import Any
@@ -19,41 +18,38 @@ from mpi4py import MPI
 from ..settings import setting
 from ..start import init
 from ..team import Team
-from .message import NotOurs, any_on_device, current_stream
-from .prepared import PREPARE, Call
-from .requests import Persistent, begin
-from .staged import REFUSED, WRITTEN, refused, staged
+from . import calls
+from .gpu import REFUSED, STAGED, Persistent, begin, current_stream, refuse, stage, unless_on_gpu
+from .message import NOT_OURS, check
 
+_MPI = MPI.Intracomm
 NEVER = 1 << 62
-# Sizes from which a team was faster at two ranks of one node with MPICH 5.0.  Ranks can't know an Alltoallv's size alike.
+# Sizes from which Comm was faster by a team, of NumPy's arrays at two ranks of a node with MPICH 5.0.  The ranks of an
+# Alltoallv can't know its size alike.
 FROM_BYTES = {
-    "Bcast": 1 << 16, "Allreduce": 1 << 15, "Reduce": 1 << 14, "Allgather": 1 << 19, "Alltoall": 1 << 20,
-    "Reduce_scatter_block": 1 << 19, "Allgatherv": 1 << 19, "Reduce_scatter": 1 << 21, "Alltoallv": NEVER,
+    "Bcast": 1 << 13, "Allreduce": 1 << 9, "Reduce": 1 << 12, "Allgather": 1 << 14, "Alltoall": 1 << 14,
+    "Reduce_scatter_block": 1 << 14, "Allgatherv": 1 << 17, "Reduce_scatter": 1 << 15, "Alltoallv": NEVER,
 }  # fmt: skip
-
-
-_SIZED = {np.ndarray, memoryview, MPI.buffer}  # of the host, with nbytes
-_HOST = _SIZED | {bytearray, bytes, array, mmap}
-
-
-@cache
-def from_bytes(name: str) -> int:
-    """FROM_BYTES, or the setting."""
-    given: int | None = setting("PENNYMPI_COMM_FROM_BYTES")
-    return FROM_BYTES[name] if given is None else given
+_HOST = {np.ndarray, bytearray, bytes, mmap}
+_PLAIN = {np.ndarray, int, MPI.InPlaceType, type(None)}
+_MOST = 32  # bytes of an element of MPI's own types
 
 
 class Comm(MPI.Intracomm):
     """An mpi4py intra-communicator; ``Comm(MPI.COMM_WORLD)`` shares its ranks and its context.
 
-    All methods are mpi4py's, with its arguments and errors.  Allreduce, Reduce, Bcast, Allgather, Alltoall,
-    Reduce_scatter_block, Allgatherv, Reduce_scatter and Alltoallv may run on a team, which the first such call makes;
-    those of arrays on GPUs also as I... and ..._init.  A blocking call returns when its result is there.
+    All methods are mpi4py's, with its arguments and errors.  The collectives below may run on a team, which the first
+    such call makes; those of arrays on GPUs also as I... and ..._init.  A blocking call returns when its result is there.
     On GPUs all ranks of a call pass arrays on GPUs.  ``Free``, or the end of the program, gives the team back.
     Raises what mpi4py raises, and what ``Team`` raises: PeerTimeout, CollectiveMismatchError, Unsupported.
     """
 
     _team: Team | None = None
+
+    def __init__(self, comm: MPI.Comm | None = None):
+        from_bytes = setting("PENNYMPI_COMM_FROM_BYTES")
+        if from_bytes is not None:
+            FROM_BYTES.update(dict.fromkeys(FROM_BYTES, from_bytes))
 
     @property
     def team(self) -> Team:
@@ -70,92 +66,128 @@ class Comm(MPI.Intracomm):
 
     def __reduce__(self) -> Any:
         """Where a program has made this its MPI.COMM_WORLD or MPI.COMM_SELF, it is pickled by that name."""
-        named = (name for name in ("COMM_WORLD", "COMM_SELF") if self is getattr(MPI, name))
-        return next(((_predefined, (name,)) for name in named), None) or super().__reduce__()
+        for name in ("COMM_WORLD", "COMM_SELF"):
+            if self is getattr(MPI, name):
+                return _predefined, (name,)
+        return super().__reduce__()
 
-    def Split(self, color: int = 0, key: int = 0) -> Comm:
-        """See ``MPI.Comm.Split``."""
-        return _comm(super().Split(color, key))
+    # Each collective looks at the size of its message first, which takes 0.1 us.
+    def Bcast(self, buf: Any, root: int = 0) -> None:
+        if _is_small(buf, FROM_BYTES["Bcast"]):
+            return _MPI.Bcast(self, buf, root)
+        return self._run("Bcast", buf, root)
 
-    def Split_type(self, split_type: int, key: int = 0, info: MPI.Info = MPI.INFO_NULL) -> Comm:
-        """See ``MPI.Comm.Split_type``."""
-        return _comm(super().Split_type(split_type, key, info))
+    def Allreduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:
+        if _is_small(recvbuf, FROM_BYTES["Allreduce"]):
+            return _MPI.Allreduce(self, sendbuf, recvbuf, op)
+        return self._run("Allreduce", sendbuf, recvbuf, op)
 
-    def Create(self, group: MPI.Group) -> Comm:
-        """See ``MPI.Comm.Create``."""
-        return _comm(super().Create(group))
+    def Reduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0) -> None:
+        if _is_small(recvbuf if sendbuf is MPI.IN_PLACE else sendbuf, FROM_BYTES["Reduce"]):
+            return _MPI.Reduce(self, sendbuf, recvbuf, op, root)
+        return self._run("Reduce", sendbuf, recvbuf, op, root)
 
-    def Create_group(self, group: MPI.Group, tag: int = 0) -> Comm:
-        """See ``MPI.Intracomm.Create_group``."""
-        return _comm(super().Create_group(group, tag))
+    def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:
+        if _is_small(recvbuf, FROM_BYTES["Allgather"], self.size):
+            return _MPI.Allgather(self, sendbuf, recvbuf)
+        return self._run("Allgather", sendbuf, recvbuf)
 
-    def _prepared(self, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Call | None:
-        """The call, where the team does it."""
+    def Alltoall(self, sendbuf: Any, recvbuf: Any) -> None:
+        if _is_small(recvbuf, FROM_BYTES["Alltoall"], self.size):
+            return _MPI.Alltoall(self, sendbuf, recvbuf)
+        return self._run("Alltoall", sendbuf, recvbuf)
+
+    def Allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:
+        if _is_small(recvbuf, FROM_BYTES["Allgatherv"]):
+            return _MPI.Allgatherv(self, sendbuf, recvbuf)
+        return self._run("Allgatherv", sendbuf, recvbuf)
+
+    def Alltoallv(self, sendbuf: Any, recvbuf: Any) -> None:
+        if _is_small(recvbuf, FROM_BYTES["Alltoallv"]):
+            return _MPI.Alltoallv(self, sendbuf, recvbuf)
+        return self._run("Alltoallv", sendbuf, recvbuf)
+
+    def Reduce_scatter_block(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:
+        if _is_small(recvbuf if sendbuf is MPI.IN_PLACE else sendbuf, FROM_BYTES["Reduce_scatter_block"], self.size):
+            return _MPI.Reduce_scatter_block(self, sendbuf, recvbuf, op)
+        return self._run("Reduce_scatter_block", sendbuf, recvbuf, op)
+
+    def Reduce_scatter(self, sendbuf: Any, recvbuf: Any, recvcounts: Any = None, op: MPI.Op = MPI.SUM) -> None:
+        if _is_small(recvbuf if sendbuf is MPI.IN_PLACE else sendbuf, FROM_BYTES["Reduce_scatter"]):
+            return _MPI.Reduce_scatter(self, sendbuf, recvbuf, recvcounts, op)
+        return self._run("Reduce_scatter", sendbuf, recvbuf, recvcounts, op)
+
+    def _run(self, name: str, *args: Any) -> None:
+        """A collective by the team, or by MPI."""
+        if name in calls.AT_ONCE and type(args[0]) in _PLAIN and type(args[1]) in _PLAIN and self.team.backend == "host":
+            try:
+                if calls.AT_ONCE[name](self.team, *args) is not False:
+                    return None
+            except NOT_OURS:
+                pass
         try:
-            call = PREPARE[name](self, *args, **named)
-        except (NotOurs, TypeError):  # MPI's own method says what is wrong
-            return None
-        if not (call.device or call.nbytes >= from_bytes(name)):
-            return None
-        return call if call.device == (self.team.backend == "cuda") else None
+            call = self._call(name, args, {})
+            call.run(self.team)
+        except NOT_OURS:
+            return _OTHERWISE[name](self, *args)
+        if self.team.backend == "cuda":
+            self.team.synchronize(current_stream())
+
+    def _call(self, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> calls.Call:
+        """The call, if the team does it.  Raises NOT_OURS."""
+        call: calls.Call = getattr(calls, name)(self, *args, **named)
+        on_gpu = not isinstance(call.message, np.ndarray)
+        check(on_gpu or call.message.nbytes >= FROM_BYTES[name])
+        check(on_gpu == (self.team.backend == "cuda"))
+        return call
+
+
+def _is_small(buffer: Any, least: int, n_parts: int = 1) -> bool:
+    """Whether a message is certainly of the host and smaller."""
+    if type(buffer) is np.ndarray:
+        return buffer.nbytes < least
+    if type(buffer) not in (list, tuple) or not buffer or type(buffer[0]) not in _HOST:
+        return False
+    if len(buffer) == 3 and type(buffer[1]) is int:
+        return buffer[1] * n_parts * _MOST < least
+    return (buffer[0].nbytes if type(buffer[0]) is np.ndarray else len(buffer[0])) < least
 
 
 def _predefined(name: str) -> Any:
     return getattr(MPI, name)
 
 
-def _comm(comm: MPI.Comm) -> Any:
-    return comm if comm == MPI.COMM_NULL else Comm(comm)
-
-
-def _is_small(buffer: Any, least: int, n_parts: int) -> bool:
-    """Whether a message is certainly of the host and smaller: the common case, in as few steps as possible."""
-    if type(buffer) in (list, tuple) and buffer:
-        if len(buffer) == 3 and type(buffer[1]) is int and type(buffer[2]) is MPI.Datatype:
-            return type(buffer[0]) in _HOST and buffer[1] * buffer[2].size * n_parts < least
-        buffer = buffer[0]
-    return type(buffer) in _SIZED and buffer.nbytes < least
-
-
-def _blocking(name: str) -> Callable[..., Any]:
-    plain, place, otherwise = getattr(MPI.Intracomm, name), WRITTEN[name][0], staged(name)
-    has_parts = name in ("Allgather", "Alltoall")
+def _giving_comm(name: str) -> Callable[..., Any]:
+    """A method that makes a communicator: a Comm, or COMM_NULL."""
+    plain = getattr(_MPI, name)
 
     @wraps(plain)
     def method(self: Comm, *args: Any, **named: Any) -> Any:
-        if len(args) > place and _is_small(args[place], from_bytes(name), self.size if has_parts else 1):
-            return plain(self, *args, **named)
-        call = self._prepared(name, args, named)
-        if call is None:
-            return otherwise(self, *args, **named)
-        call.run(self.team)
-        if call.device:
-            self.team.synchronize(current_stream())
-        return None
+        made = plain(self, *args, **named)
+        return made if made == MPI.COMM_NULL else Comm(made)
 
     return method
 
 
-def _on_gpu(name: str, plain_name: str, run: Callable[[Team, Call], Any]) -> Callable[..., Any]:
-    """A non-blocking or persistent collective: the team's for arrays on GPUs, else MPI's."""
-    otherwise = refused(plain_name)
+def _started(name: str, start: Callable[[Team, calls.Call], Any]) -> Callable[..., Any]:
+    """What a non-blocking or persistent collective of arrays on GPUs does."""
 
-    @wraps(otherwise)
-    def method(self: Comm, *args: Any, **named: Any) -> Any:
-        call = self._prepared(name, args, named) if any_on_device(args, named) else None
-        return otherwise(self, *args, **named) if call is None else run(self.team, call)
+    def on_gpu(comm: Comm, method: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        try:
+            return start(comm.team, comm._call(name, args, named))
+        except NOT_OURS:
+            return refuse(comm, method, args, named)
 
-    return method
+    return on_gpu
 
 
-for _name in PREPARE:
-    setattr(Comm, _name, _blocking(_name))
+_OTHERWISE = {name: getattr(_MPI, name) for name in FROM_BYTES}
+for _name in ("Split", "Split_type", "Create", "Create_group"):
+    setattr(Comm, _name, _giving_comm(_name))
 if find_spec("cupy"):  # else no array lies on a GPU
-    for _name in PREPARE:
-        setattr(Comm, f"I{_name.lower()}", _on_gpu(_name, f"I{_name.lower()}", begin))
-        setattr(Comm, f"{_name}_init", _on_gpu(_name, f"{_name}_init", Persistent))
-    for _name in WRITTEN.keys() - PREPARE.keys():
-        setattr(Comm, _name, staged(_name))
-    for _name in REFUSED:
-        if hasattr(MPI.Intracomm, _name):  # which depends on mpi4py's version
-            setattr(Comm, _name, refused(_name))
+    _ON_GPU = dict.fromkeys(REFUSED, refuse) | dict.fromkeys(STAGED, stage)
+    for _name in FROM_BYTES:
+        _ON_GPU |= {f"I{_name.lower()}": _started(_name, begin), f"{_name}_init": _started(_name, Persistent)}
+        _OTHERWISE[_name] = unless_on_gpu(_name, stage)
+    for _name, _on_gpu in _ON_GPU.items():
+        setattr(Comm, _name, unless_on_gpu(_name, _on_gpu))

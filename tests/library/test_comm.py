@@ -31,7 +31,7 @@ def of_all(comm, n):
 @pytest.mark.mpi
 def test_collectives_by_the_team(comm, monkeypatch):
     """Each beside NumPy, out of place and in place, with MPI's places of the result, whatever the size."""
-    monkeypatch.setattr(module, "from_bytes", lambda name: 0)
+    monkeypatch.setattr(module, "FROM_BYTES", dict.fromkeys(module.FROM_BYTES, 0))
     n, me, size = N, comm.rank, comm.size
     x, sums = values(comm, n * size), of_all(comm, n * size).sum(0)
     out, own, root = np.empty(n * size), np.empty(n), size - 1
@@ -77,6 +77,19 @@ def test_what_goes_by_mpi(comm):
         comm.Allreduce(np.ones(N), np.ones(N + 1))
     with pytest.raises(TypeError):
         comm.Allreduce(np.ones(N))
+
+
+@pytest.mark.mpi
+def test_sizes_that_differ_by_rank(comm):
+    """All ranks go the same way where one has a small part of the result, or a result that it does not need."""
+    n = module.FROM_BYTES["Reduce_scatter"] // 8
+    counts = [1] * (comm.size - 1) + [n]
+    out = np.empty(counts[comm.rank])
+    comm.Reduce_scatter(np.ones(sum(counts)), out, counts)
+    assert (out == comm.size).all()
+    out = np.empty(n if comm.rank == 0 else 1)
+    comm.Reduce(np.ones(n), out)
+    assert comm.rank or (out == comm.size).all()
 
 
 @pytest.mark.mpi

@@ -1,6 +1,8 @@
 """Modules of mpi4py's own tests, with a ``Comm`` in place of MPI.COMM_WORLD and MPI.COMM_SELF.
 
 mpi4py_suite.py FOLDER plain|comm MODULE ...      prints a line "RAN tests failures skipped" on rank 0
+
+With a Comm the tests use CuPy's arrays, too, where there is a GPU.  MPI alone may not take them.
 """
 
 import sys
@@ -15,7 +17,13 @@ COMM_WORLD, COMM_SELF = MPI.COMM_WORLD, MPI.COMM_SELF  # pickle finds mpi4py's o
 if which == "comm":
     MPI.COMM_WORLD, MPI.COMM_SELF = pennympi.Comm(COMM_WORLD), pennympi.Comm(COMM_SELF)
 sys.path.insert(0, folder)
-hidden = {name: sys.modules.get(name) for name in ("numba", "cupy")}  # whose arrays need a GPU
+try:
+    import cupy
+
+    has_gpu = cupy.cuda.is_available()
+except ImportError:
+    has_gpu = False
+hidden = {name: sys.modules.get(name) for name in ("numba", "cupy") if name == "numba" or which == "plain" or not has_gpu}
 sys.modules.update(dict.fromkeys(hidden))
 import arrayimpl  # noqa: E402, F401
 
