@@ -11,9 +11,10 @@ deadlock, whatever the counts: to put in round r a PE waits for what the receive
 call before; to take, for what the sender does at the beginning of its round r.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from .algorithm import Plan, ToCut
+from .algorithm import PARTIALS, Algorithm, Plan, ToCut, per_pe
 from .block import block, blocks, copy, sync
 from .elements import combine
 from .messages import fence, put, put_signal, read_epoch, refuse_count, signal, stage_for_put, wait, write_epoch
@@ -284,3 +285,9 @@ def parts_plan(call: ToCut) -> Plan:
     slot_bytes = call.limits.buffer_bytes // call.slots // VECTOR_BYTES * VECTOR_BYTES
     n_blocks = call.blocks(MIN_BLOCK_BYTES) if call.n_elems else call.limits.max_blocks
     return Plan(n_blocks, cut(1 << 62, 1, (slot_bytes - HEAD_BYTES) // call.slot_item_bytes))
+
+
+def parts_table(kernel: Callable[..., Any]) -> dict[str, Algorithm]:
+    """The table of the only algorithm of a collective of such parts."""
+    only = Algorithm(kernel, parts_plan, slots=per_pe(1), holds=PARTIALS, signals=per_pe(WORDS))
+    return {only.name: only}

@@ -22,10 +22,10 @@ def primitives(module: dict[str, Any]) -> None:
     """Make the functions of a module primitives.  module: its globals"""
     for name, value in list(module.items()):
         if isinstance(value, FunctionType) and value.__module__ == module["__name__"]:
-            module[name] = _primitive(value)
+            module[name] = primitive(value)
 
 
-def _primitive(function: Callable[..., Any]) -> Callable[..., Any]:
+def primitive(function: Callable[..., Any]) -> Callable[..., Any]:
     """A stub that ``bind`` replaces; to call it is an error."""
 
     def stub(*args: Any) -> Any:

@@ -10,9 +10,8 @@ from .call_guard import check_pe
 from .collectives.base import CollectiveContext
 from .collectives.exchange import Exchange
 from .compile.options import PLAIN, KernelOptions
+from .kernels import rma as kernels
 from .kernels.block import POISON
-from .kernels.rma import by_staging
-from .kernels.rma import on_stream as kernels
 from .memory.symmetric import keep
 from .memory.workspace import make_workspace
 from .state import state
@@ -43,8 +42,8 @@ class OneSided:
             (kernels.barrier, "barrier", KernelOptions(constants={"n_pes": job.n_pes})),
         ]
         if self._through_staging:  # arrays that NVSHMEM does not know
-            wanted.append((by_staging.put_by_staging, "put by staging", PLAIN))
-            wanted.append((by_staging.get_by_staging, "get by staging", PLAIN))
+            wanted.append((kernels.put_by_staging, "put by staging", PLAIN))
+            wanted.append((kernels.get_by_staging, "get by staging", PLAIN))
         own = len(wanted) * job.control.local // job.control.n_local  # the PEs of a node compile side by side
         made = {one[1]: backend.compiler.kernel(*one) for one in wanted[own:] + wanted[:own]}
         self._put, self._get, self._put_signal = made["put"], made["get"], made["put_signal"]

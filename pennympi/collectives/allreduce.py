@@ -18,7 +18,7 @@ from ..kernels.residual import add_residual
 from ..selection.choose import Selection
 from ..selection.explanation import Explanation
 from .base import BLOCK_BYTES, Collective, CollectiveContext
-from .kinds import Addresses, Kind, Reduced
+from .kinds import Addresses, Kind
 
 Given = TypeVar("Given", bound=Array)
 
@@ -34,10 +34,10 @@ class AllReduce(Collective):
         self._selection = selection
 
     def choose(self, algorithm: str | Algorithm, call: Kind) -> Algorithm:
-        nbytes, adds_residual = call.n_elems * call.dtype.item_bytes, "residual" in call.params
-        return self._selection.choose(algorithm, nbytes, call.dtype.name, call.op, adds_residual)
+        nbytes = call.n_elems * call.dtype.item_bytes
+        return self._selection.choose(algorithm, nbytes, call.dtype.name, call.op, call.residual)
 
-    def check(self, x: Any, out: Any, op: Any, residual: Any = None) -> tuple[Addresses, Reduced]:
+    def check(self, x: Any, out: Any, op: Any, residual: Any = None) -> tuple[Addresses, Kind]:
         src, dst, _ = self.x_and_out(x, out)
         try:  # without a call
             name, dtype, numbers = src.dtype.reductions[op]
@@ -45,11 +45,11 @@ class AllReduce(Collective):
             name, dtype, numbers = reduction(op, src.dtype)
         if residual is None:
             aligned = not (src.address | dst.address) & 15
-            return (dst.address, src.address), Reduced(src.count * numbers, dtype, name, aligned)
+            return (dst.address, src.address), Kind(src.count * numbers, dtype, name, aligned)
         added = self._residual(src, dst, residual)
         aligned = not (src.address | dst.address | added.address) & 15
         addresses = dst.address, src.address, added.address
-        return addresses, Reduced(src.count * numbers, dtype, name, aligned, residual=True)
+        return addresses, Kind(src.count * numbers, dtype, name, aligned, residual=True)
 
     def _residual(self, src: ArrayView, dst: ArrayView, residual: Any) -> ArrayView:
         """The checked residual."""
@@ -64,7 +64,7 @@ class AllReduce(Collective):
 
     def algorithm_of_plan(self, addresses: Addresses, call: Kind, algorithm: str | Algorithm) -> str | Algorithm:
         """An algorithm that writes the peers' ``out``, where all PEs pass the same symmetric array.  Collective."""
-        if "residual" in call.params:  # none of them adds one
+        if call.residual:  # none of them adds one
             return algorithm
         nbytes = call.n_elems * call.dtype.item_bytes
         found = self.job.gather(self.arrays.locate(addresses[0], nbytes), "plan of an allreduce")
@@ -73,7 +73,7 @@ class AllReduce(Collective):
 
     def single_pe_run(self, call: Kind) -> Run:
         """See ``Collective``; with a residual, out = x + residual."""
-        if "residual" not in call.params:
+        if not call.residual:
             return super().single_pe_run(call)
         options = KernelOptions(reduction=(call.dtype, "sum"))
         kernel = self.backend.compiler.kernel(add_residual, "allreduce of one PE", options)

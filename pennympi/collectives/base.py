@@ -18,7 +18,7 @@ from ..job.job import Job
 from ..kernels.algorithm import Algorithm, Limits, Topology
 from ..kernels.block import EPOCH_BITS
 from ..kernels.records import Work
-from ..kernels.rma.on_stream import put_bytes
+from ..kernels.rma import put_bytes
 from ..memory.symmetric import SymmetricArrays, keep
 from ..memory.workspace import Workspaces
 from ..selection.choose import algorithm_named, check_runs

@@ -14,7 +14,7 @@ from ..kernels import all_gatherv, all_to_allv, reduce_scatterv
 from ..kernels.algorithm import Algorithm
 from .base import Collective, CollectiveContext
 from .counts import Counts, CountsReader
-from .kinds import Addresses, InParts
+from .kinds import Addresses, Kind
 
 
 class ByCounts(Collective):
@@ -70,7 +70,7 @@ class AllGatherv(ByCounts):
     name = "all_gatherv"
     table = all_gatherv.TABLE
 
-    def check(self, x: Any, out: Any, counts: Any, displacements: Any) -> tuple[Addresses, InParts]:
+    def check(self, x: Any, out: Any, counts: Any, displacements: Any) -> tuple[Addresses, Kind]:
         """See ``Collective``.  The kernel takes a src that is out for this PE's part of it."""
         src, dst = self.alike(out if x is IN_PLACE else x, out)
         parts, me = self._reader.read(counts, displacements), self.job.me
@@ -83,7 +83,7 @@ class AllGatherv(ByCounts):
                 src = dst
             elif overlap(src, dst):
                 raise ValueError("x and out overlap, and x is not known to be this PE's part of out: pass MPI.IN_PLACE")
-        return self.addresses(src, dst, parts, parts), InParts(parts.text(), parts.largest, src.dtype)
+        return self.addresses(src, dst, parts, parts), Kind(parts.largest, src.dtype, counts=parts.text())
 
 
 class ReduceScatterv(ByCounts):
@@ -92,7 +92,7 @@ class ReduceScatterv(ByCounts):
     name = "reduce_scatterv"
     table = reduce_scatterv.TABLE
 
-    def check(self, x: Any, out: Any, counts: Any, op: Any) -> tuple[Addresses, InParts]:
+    def check(self, x: Any, out: Any, counts: Any, op: Any) -> tuple[Addresses, Kind]:
         src, dst = self.alike(x, out)
         parts, me = self._reader.read(counts, None), self.job.me
         parts.check_fits(src, "x")
@@ -106,7 +106,7 @@ class ReduceScatterv(ByCounts):
         if overlap(src, dst) and not in_place:
             raise ValueError("x and out overlap, and out is not known to be this PE's part of x: pass a copy")
         name, dtype, numbers = reduction(op, src.dtype)
-        kind = InParts(parts.text(numbers), parts.largest * numbers, dtype, name)
+        kind = Kind(parts.largest * numbers, dtype, name, counts=parts.text(numbers))
         return self.addresses(src, dst, parts, parts), kind
 
 
@@ -118,7 +118,7 @@ class AllToAllv(ByCounts):
 
     def check(
         self, x: Any, out: Any, send_counts: Any, receive_counts: Any, send_displacements: Any, receive_displacements: Any
-    ) -> tuple[Addresses, InParts]:
+    ) -> tuple[Addresses, Kind]:
         """See ``Collective``.  A PE knows its own counts alone: a message brings the other's, and the kernel compares."""
         in_place, me = x is IN_PLACE, self.job.me
         src, dst = self.alike(out if in_place else x, out)
@@ -139,4 +139,4 @@ class AllToAllv(ByCounts):
             raise ValueError(
                 f"send_counts[{me}] is {own[0]} and receive_counts[{me}] is {back[0]}: a PE sends itself what it takes"
             )
-        return self.addresses(src, dst, sent, taken), InParts("parts of", 0, src.dtype)
+        return self.addresses(src, dst, sent, taken), Kind(0, src.dtype, counts="parts of")

@@ -21,8 +21,7 @@ from ..selection.choose import Selection
 from .allreduce import Sums
 from .base import Collective, CollectiveContext
 from .by_counts import AllGatherv, AllToAllv, ReduceScatterv
-from .moves import AllGather, AllToAll, Broadcast
-from .reductions import Reduce, ReduceScatter
+from .by_size import AllGather, AllToAll, Broadcast, Reduce, ReduceScatter
 from .variable_counts import VariableCounts
 
 Given = TypeVar("Given", bound=Array)

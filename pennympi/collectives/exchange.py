@@ -4,7 +4,6 @@ from typing import Any
 
 from ..arrays.array_view import check_pair
 from ..arrays.dtypes import DType
-from ..backend import Kernel
 from ..call_guard import check_pe
 from ..compile.options import KernelOptions
 from ..job.control import tag_of
@@ -36,7 +35,6 @@ class Exchange:
         )
         self._team: Workspace = make_workspace(backend, job, blocks * 2 * PIECE_BYTES, staged, blocks * 2 * n, blocks)
         self._run_in_order = backend.streams.order.enqueue
-        self._kernels: dict[str, Kernel] = {}
         self._launches: dict[tuple[Any, ...], Launch] = {}
         self._checked: dict[tuple[Any, ...] | None, tuple[Launch, tuple[int, ...]]] = {}  # by facts: calls seen before
 
@@ -78,8 +76,6 @@ class Exchange:
         workspace = self._team if chosen.collective else self._pair
         work = workspace.work(PIECE_BYTES, tag_of(text) << EPOCH_BITS)
         arguments = (me, n, *Message(0, 0, nbytes, pe), *work, *(() if chosen.collective else (self._blocks,)))
-        if form not in self._kernels:
-            options = KernelOptions(constants={"n_pes": n})
-            self._kernels[form] = self._backend.compiler.kernel(chosen.kernel, f"exchange ({form})", options)
-        run = self._kernels[form].prepare(blocks, arguments, (DST, SRC))
-        return Launch(run, True, "" if both else text)
+        options = KernelOptions(constants={"n_pes": n})
+        kernel = self._backend.compiler.kernel(chosen.kernel, f"exchange ({form})", options)
+        return Launch(kernel.prepare(blocks, arguments, (DST, SRC)), True, "" if both else text)

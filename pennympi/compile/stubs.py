@@ -4,25 +4,17 @@ An implementation names them like any other global; ``bind`` replaces each by wh
 If one is not replaced, an error names it, as for the primitives.
 """
 
-from collections.abc import Callable
 from typing import Any
 
+from ..kernels.primitive import primitive
 
-class Stub:
-    """Stands for one instruction or number; ``bind`` replaces it by its name."""
-
-    primitive = True
-
-    def __init__(self, name: str, doc: str):
-        self.__name__, self.__doc__ = name, doc
-
-    def __call__(self, *args: Any) -> Any:
-        raise NotImplementedError(f"{self.__name__} is a stub: the compiler of a kernel puts a value in its place")
+instruction: Any = primitive
 
 
-def instruction(function: Callable[..., Any]) -> Any:
-    """A stub with the name and the docstring of a function."""
-    return Stub(function.__name__, function.__doc__ or "")
+def number(name: str, doc: str) -> Any:
+    """Stands for a constant."""
 
+    def stub() -> None: ...
 
-number: Any = Stub  # stands for a constant
+    stub.__name__, stub.__doc__ = name, doc
+    return primitive(stub)

@@ -16,7 +16,7 @@ from pennympi.cuda import combine, stubs
 from pennympi.cuda import compile as backend
 from pennympi.kernels.allreduce import TABLE
 from pennympi.kernels.block import lanes, load, store
-from pennympi.kernels.rma.on_stream import get_bytes, put_bytes
+from pennympi.kernels.rma import get_bytes, put_bytes
 
 FACTOR = 1234567
 

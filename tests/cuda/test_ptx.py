@@ -18,12 +18,12 @@ from pennympi.collectives.calls import ALL
 from pennympi.compile.bind import annotated_kinds
 from pennympi.cuda import compile as backend
 from pennympi.cuda import condition
+from pennympi.kernels import rma
 from pennympi.kernels.algorithm import SWITCH_ADDS, Topology
 from pennympi.kernels.allreduce import PLANNED
 from pennympi.kernels.allreduce import TABLE as ALGORITHMS
 from pennympi.kernels.exchange import TABLE as FORMS
 from pennympi.kernels.halo.exchange import exchange_halos
-from pennympi.kernels.rma import by_staging, on_stream
 
 N_PES = 4
 TWO_NODES = Topology((0, 0, 1, 1), ll128_safe=False, stores=False)
@@ -177,7 +177,7 @@ def test_exchange(form, cc):
     ],
 )
 def test_one_sided(name, cc, moves, signals, waits):
-    code = ptx(getattr(on_stream, name), name, cc, constants={"n_pes": N_PES} if name == "barrier" else {})
+    code = ptx(getattr(rma, name), name, cc, constants={"n_pes": N_PES} if name == "barrier" else {})
     assert not moves or (VECTOR["load"].search(code) and VECTOR["store"].search(code))
     assert (RELEASE in code) == signals and (ACQUIRE in code) == waits
 
@@ -191,7 +191,7 @@ def test_halos(cc, beyond):
     assert ACQUIRE in code and RELEASE in code
 
 
-@pytest.mark.parametrize("kernel", [by_staging.put_by_staging, by_staging.get_by_staging])
+@pytest.mark.parametrize("kernel", [rma.put_by_staging, rma.get_by_staging])
 def test_by_rooms(kernel):
     """A block takes the lock of its room before NVSHMEM reads or writes there, and lets it go by a release."""
     lines = ptx(kernel, kernel.__name__, beyond=True).splitlines()

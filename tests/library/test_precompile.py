@@ -31,10 +31,10 @@ import sys, runpy
 from pennympi.compile import cache
 from pennympi.cuda.compile import Target, cubin
 from pennympi.compile.options import KernelOptions
-from pennympi.kernels.rma import on_stream
+from pennympi.kernels import rma
 cache._write = None
 for name in ("put_bytes", "get_bytes", "put_bytes_signal", "wait_signal"):
-    code = cubin(getattr(on_stream, name), name.replace("_bytes", ""), KernelOptions(), Target((9, 0)))
+    code = cubin(getattr(rma, name), name.replace("_bytes", ""), KernelOptions(), Target((9, 0)))
     assert code.startswith(b"\\x7fELF")
 """
 

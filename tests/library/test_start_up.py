@@ -84,11 +84,11 @@ def test_a_kernel_is_compiled_before_its_first_launch(monkeypatch):
 REFRESHED = """
 from numba.core.registry import cpu_target
 from pennympi.host import compile as host
-from pennympi.kernels.rma import on_stream
+from pennympi.kernels import rma
 refreshed = []
 known = cpu_target.target_context.refresh
 cpu_target.target_context.refresh = lambda: refreshed.append(1) or known()
-host.compiled(on_stream.wait_signal, None, "iii")
+host.compiled(rma.wait_signal, None, "iii")
 print(len(refreshed))
 """
 

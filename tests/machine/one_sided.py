@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from greenlet import getcurrent
 
+from pennympi.kernels import rma
 from pennympi.kernels.exchange import Form
-from pennympi.kernels.rma import by_staging, on_stream
 
 from .arrays import Held, must_be, values
 from .device import Launch
@@ -106,22 +106,22 @@ class OneSided:
             by_room = self.machine.memory.is_plain(own) and not network.by_pointer(pe, to)
             if name == "get":
                 given = Launch(f"{what}, given", lambda: None, begin=begin)
-                kernel = by_staging.get_by_staging if by_room else on_stream.get_bytes
+                kernel = rma.get_by_staging if by_room else rma.get_bytes
                 got = prepared(what, kernel, blocks, "byte", common | self.staging | {"counter": 0})
                 streams.append([given, *self._barrier(pe), got, checked, *self._barrier(pe)])
                 streams[-1][-1].end = end
                 continue
             signalled = {"signal_word": self.word, "value": self.round, "counter": self.counter + 8 * (self.round % 8)}
             if name == "put":
-                kernel = by_staging.put_by_staging if by_room else on_stream.put_bytes
+                kernel = rma.put_by_staging if by_room else rma.put_bytes
                 one = prepared(what, kernel, blocks, "byte", common | self.staging | signalled | {"signal_word": 0})
                 stream = [one, *self._barrier(pe), checked]
             else:
                 blocks = blocks if by_room or network.by_pointer(pe, to) else 1
-                kernel = by_staging.put_by_staging if by_room else on_stream.put_bytes_signal
+                kernel = rma.put_by_staging if by_room else rma.put_bytes_signal
                 one = prepared(what, kernel, blocks, "byte", common | self.staging | signalled)
                 awaited = {"ctx": pe, "signal_word": self.word, "value": self.round, "source": source}
-                waited = prepared(f"{what}, wait", on_stream.wait_signal, 1, "byte", awaited)
+                waited = prepared(f"{what}, wait", rma.wait_signal, 1, "byte", awaited)
                 stream = [one, waited, checked]
             one.begin, one.end = begin, end
             streams.append([*stream, *self._barrier(pe)])
@@ -129,7 +129,7 @@ class OneSided:
 
     def _barrier(self, pe: int) -> list[Launch]:
         known = {"ctx": pe, "me": pe, "n_pes": self.machine.n_pes, "signals": self.signals, "epochs": self.epochs}
-        return [Launch("quiet", quiet, (pe,)), prepared("barrier", on_stream.barrier, 1, "byte", known)]
+        return [Launch("quiet", quiet, (pe,)), prepared("barrier", rma.barrier, 1, "byte", known)]
 
     def _check(self, pe: int, at: int, data: np.ndarray) -> Callable[[], None]:
         found = self.machine.memory.bytes[pe][at : at + len(data)]

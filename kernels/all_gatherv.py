@@ -4,9 +4,8 @@ Source: a loop of MPI sends, with a window of two messages for each pair of PEs.
 one latency step.
 """
 
-from ..algorithm import PARTIALS, Algorithm, per_pe
-from ..parts import ALONE, EACH, OWN, WORDS, exchange_parts, parts_plan, sending, taking
-from ..records import PE, Parts, Work
+from .parts import ALONE, EACH, OWN, exchange_parts, parts_table, sending, taking
+from .records import PE, Parts, Work
 
 
 def pairwise(pe: PE, call: Parts, work: Work):
@@ -18,4 +17,4 @@ def pairwise(pe: PE, call: Parts, work: Work):
     exchange_parts(pe, send, taking(pe, call, EACH), work)
 
 
-ALGORITHM = Algorithm(pairwise, parts_plan, slots=per_pe(1), holds=PARTIALS, signals=per_pe(WORDS))
+TABLE = parts_table(pairwise)

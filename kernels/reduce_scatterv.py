@@ -4,10 +4,9 @@ Source: the pairwise exchange of MPI libraries, with a window of two messages fo
 parts, in one latency step.
 """
 
-from ..algorithm import PARTIALS, Algorithm, per_pe
-from ..block import sync
-from ..parts import ALONE, EACH, WORDS, copy_own, parts_plan, put_round, reduce_round, sending, taking
-from ..records import PE, Parts, Work
+from .block import sync
+from .parts import ALONE, EACH, copy_own, parts_table, put_round, reduce_round, sending, taking
+from .records import PE, Parts, Work
 
 
 def pairwise(pe: PE, call: Parts, work: Work):
@@ -28,4 +27,4 @@ def pairwise(pe: PE, call: Parts, work: Work):
         sync()  # the counts of this round are there
 
 
-ALGORITHM = Algorithm(pairwise, parts_plan, slots=per_pe(1), holds=PARTIALS, signals=per_pe(WORDS))
+TABLE = parts_table(pairwise)

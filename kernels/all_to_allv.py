@@ -4,9 +4,8 @@ Source: the pairwise exchange of MPI libraries, with a window of two messages fo
 part once, in one latency step.
 """
 
-from ..algorithm import PARTIALS, Algorithm, per_pe
-from ..parts import EACH, WORDS, exchange_parts, parts_plan, sending, taking
-from ..records import PE, Parts, Work
+from .parts import EACH, exchange_parts, parts_table, sending, taking
+from .records import PE, Parts, Work
 
 
 def pairwise(pe: PE, call: Parts, work: Work):
@@ -17,4 +16,4 @@ def pairwise(pe: PE, call: Parts, work: Work):
     exchange_parts(pe, sending(pe, call, EACH), taking(pe, call, EACH), work)
 
 
-ALGORITHM = Algorithm(pairwise, parts_plan, slots=per_pe(1), holds=PARTIALS, signals=per_pe(WORDS))
+TABLE = parts_table(pairwise)

@@ -1,1 +1,0 @@
-"""One-sided operations as kernels."""
