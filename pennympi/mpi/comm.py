@@ -20,7 +20,7 @@ from ..start import init
 from ..team import Team
 from . import calls
 from .gpu import REFUSED, STAGED, Persistent, begin, current_stream, refuse, stage, unless_on_gpu
-from .message import NOT_OURS, check
+from .message import NOT_OURS
 
 _MPI = MPI.Intracomm
 NEVER = 1 << 62
@@ -31,7 +31,7 @@ FROM_BYTES = {
     "Reduce_scatter_block": 1 << 14, "Allgatherv": 1 << 17, "Reduce_scatter": 1 << 15, "Alltoallv": NEVER,
 }  # fmt: skip
 _HOST = {np.ndarray, bytearray, bytes, mmap}
-_PLAIN = {np.ndarray, int, MPI.InPlaceType, type(None)}
+_FIRST, _SECOND = {np.ndarray, MPI.InPlaceType}, {np.ndarray, int, type(None)}  # arguments of a call of plain arrays
 _MOST = 32  # bytes of an element of MPI's own types
 
 
@@ -119,27 +119,34 @@ class Comm(MPI.Intracomm):
 
     def _run(self, name: str, *args: Any) -> None:
         """A collective by the team, or by MPI."""
-        if name in calls.AT_ONCE and type(args[0]) in _PLAIN and type(args[1]) in _PLAIN and self.team.backend == "host":
+        is_plain = name in calls.AT_ONCE and type(args[0]) in _FIRST and type(args[1]) in _SECOND
+        if is_plain and self.team.backend == "host":
             try:
                 if calls.AT_ONCE[name](self.team, *args) is not False:
                     return None
             except NOT_OURS:
                 pass
+        call = self._call(name, args, {})
+        if call is None:
+            return _OTHERWISE[name](self, *args)
         try:
-            call = self._call(name, args, {})
             call.run(self.team)
         except NOT_OURS:
             return _OTHERWISE[name](self, *args)
         if self.team.backend == "cuda":
             self.team.synchronize(current_stream())
+        return None
 
-    def _call(self, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> calls.Call:
-        """The call, if the team does it.  Raises NOT_OURS."""
-        call: calls.Call = getattr(calls, name)(self, *args, **named)
+    def _call(self, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> calls.Call | None:
+        """The call, where the team does it."""
+        try:
+            call: calls.Call = getattr(calls, name)(self, *args, **named)
+        except NOT_OURS:
+            return None
         on_gpu = not isinstance(call.message, np.ndarray)
-        check(on_gpu or call.message.nbytes >= FROM_BYTES[name])
-        check(on_gpu == (self.team.backend == "cuda"))
-        return call
+        if not on_gpu and call.message.nbytes < FROM_BYTES[name]:
+            return None
+        return call if on_gpu == (self.team.backend == "cuda") else None
 
 
 def _is_small(buffer: Any, least: int, n_parts: int = 1) -> bool:
@@ -173,10 +180,8 @@ def _started(name: str, start: Callable[[Team, calls.Call], Any]) -> Callable[..
     """What a non-blocking or persistent collective of arrays on GPUs does."""
 
     def on_gpu(comm: Comm, method: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        try:
-            return start(comm.team, comm._call(name, args, named))
-        except NOT_OURS:
-            return refuse(comm, method, args, named)
+        call = comm._call(name, args, named)
+        return refuse(comm, method, args, named) if call is None else start(comm.team, call)
 
     return on_gpu
 

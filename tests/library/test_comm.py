@@ -90,6 +90,11 @@ def test_sizes_that_differ_by_rank(comm):
     out = np.empty(n if comm.rank == 0 else 1)
     comm.Reduce(np.ones(n), out)
     assert comm.rank or (out == comm.size).all()
+    small = comm.Dup()  # a communicator without a team
+    x = np.ones(1)
+    small.Reduce(None if comm.rank == 0 else x, x)
+    assert comm.rank or x == comm.size
+    small.Free()
 
 
 @pytest.mark.mpi
