@@ -8,11 +8,14 @@ import pytest
 from mpi4py import MPI
 
 import pennympi
+from pennympi.memory import workspace
 from pennympi.settings import setting
 from pennympi.start import why_no_cuda
 
 # A rank that failed alone leaves the others waiting: they end in PeerTimeout, not in the job's time limit.
 os.environ.setdefault("PENNYMPI_TIMEOUT_S", "30")
+# Epochs pass 2**31 or 2**32 in all teams of a run: nothing may count in fewer than 64 bits.
+workspace.FIRST_EPOCH = 2 ** (31 + MPI.COMM_WORLD.size // 2 % 2) - 20
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # else JAX takes three quarters of a GPU for one test
 
 # The machine runs all PEs in one process, by greenlets, which are in the test extra.

@@ -12,7 +12,6 @@ from reductions import OPS, expected, own
 import pennympi
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.kernels.allreduce import TABLE
-from pennympi.memory import workspace
 
 pytestmark = pytest.mark.mpi(min_size=2)
 
@@ -33,7 +32,7 @@ SIZES = (1, 17, 1023, 40_007)
 
 @pytest.fixture(scope="module", params=range(2))
 def nodes(request, team, tmp_path_factory):
-    """A team whose PEs lie on several nodes; its epochs pass 2**32."""
+    """A team whose PEs lie on several nodes."""
     laid = LAID.get(team.n_pes, [])
     if request.param >= len(laid):
         pytest.skip("no more topologies for so many PEs")
@@ -42,9 +41,7 @@ def nodes(request, team, tmp_path_factory):
         file = tmp_path_factory.mktemp("topology") / "nodes.toml"
         file.write_text(name)
         name = str(file)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(workspace, "FIRST_EPOCH", 2**32 - 20)
-        made = pennympi.init(team.comm, topology=name)
+    made = pennympi.init(team.comm, topology=name)
     yield made
     if not request.session.testsfailed:
         made.finalize()
