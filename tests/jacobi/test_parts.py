@@ -3,9 +3,7 @@
 import itertools
 import math
 import resource
-from dataclasses import replace
 
-import h5py
 import numpy as np
 import pytest
 from limits import limited
@@ -19,16 +17,6 @@ from apps.jacobi.variants import make_solver
 from apps.program.outcome import Outcome
 
 
-@pytest.fixture
-def alone(team):  # the team of the session comes first, as others are parts of it
-    """A team of this process on CPUs."""
-    with pennympi.init(MPI.COMM_SELF, backend="host") as made:
-        yield made
-
-
-# The halo exchange ----------------------------------------------------------------------
-
-
 def test_exchanges_under_way_share_no_word():
     """The signals of exchanges k and k+1 may be under way together, and a network may deliver them in either order."""
     near = Near(up=1, down=1, taller=5, across=3, signals=800)
@@ -38,18 +26,12 @@ def test_exchanges_under_way_share_no_word():
         assert words == set(range(800, 800 + 8 * 12, 8))
 
 
-# Boundary -----------------------------------------------------------------------------
-
-
 def test_boundary_columns():
     field = initial_field(9, 5, "nvidia", "float64")
     assert field[:, 0].tolist() == [math.sin(2 * math.pi * iy / 8) for iy in range(9)]
     assert (field[:, 0] == field[:, -1]).all() and not field[:, 1:-1].any()
     ring = column(11, "periodic", "float64")
     assert ring[1] == 0 and abs(ring[0] - ring[-2]) < 1e-15 and abs(ring[-1] - ring[1]) < 1e-15
-
-
-# Pictures and files ----------------------------------------------------------------------
 
 
 def test_picture(tmp_path, monkeypatch):
@@ -69,30 +51,15 @@ def test_picture(tmp_path, monkeypatch):
     assert figures[0].axes[1].get_title() == "norm of the change of a sweep, 1.0e-04 at last"
 
 
-def test_a_full_disk_leaves_the_file_before(alone, tmp_path):
-    path, solver = tmp_path / "a.h5", make_solver(alone, Problem(600, 300))
-    solver.reset(np.random.default_rng(1).random((300, 600)))
-    assert storage.save(solver, Outcome(7), path) == "" and [one.name for one in tmp_path.iterdir()] == ["a.h5"]
-    before = path.read_bytes()
-    for most_bytes in (100, 2000, 100_000, len(before) - 2000):  # in HDF5's first records, in the rows, after them
-        with limited(resource.RLIMIT_FSIZE, most_bytes):
-            error = storage.save(solver, Outcome(8), path)
-        assert "file too large" in error and "\n" not in error
-        assert path.read_bytes() == before and [one.name for one in tmp_path.iterdir()] == ["a.h5"]
-    assert storage.save(solver, Outcome(8), tmp_path / "no" / "a.h5")
-
-
-def test_what_was_written_is_read(alone, tmp_path):
-    path, problem = tmp_path / "a.h5", Problem(6, 5, niter=90, tol=0.25, nccheck=3, dtype="float64", bc="periodic")
-    solver, other, outcome = make_solver(alone, problem), make_solver(alone, problem), Outcome(7, "converged", [(0, 2.0)])
-    outcome.history += [(6, 0.1 + 0.2), (8, math.inf)]
-    solver.reset()
-    solver.run(stop=7)
-    assert storage.save(solver, outcome, path) == ""
-    found, read = storage.read(MPI.COMM_SELF, path)
-    assert found == problem and type(found.nx) is int and type(found.tol) is float
-    assert read == replace(outcome, reason="iterations")
-    storage.resume(other, path)
-    assert other.fields.old.tobytes() == solver.fields.old.tobytes(), "the halo, too"
-    with h5py.File(path) as file:
-        assert file["field"][:].tobytes() == solver.fields.own()[:, 1:-1].tobytes()
+def test_a_full_disk_leaves_the_file_before(team, tmp_path):  # the team of the session comes first
+    with pennympi.init(MPI.COMM_SELF, backend="host") as alone:
+        path, solver = tmp_path / "a.h5", make_solver(alone, Problem(600, 300))
+        solver.reset(np.random.default_rng(1).random((300, 600)))
+        assert storage.save(solver, Outcome(7), path) == "" and [one.name for one in tmp_path.iterdir()] == ["a.h5"]
+        before = path.read_bytes()
+        for most_bytes in (100, 2000, 100_000, len(before) - 2000):  # in HDF5's first records, in the rows, after them
+            with limited(resource.RLIMIT_FSIZE, most_bytes):
+                error = storage.save(solver, Outcome(8), path)
+            assert "file too large" in error and "\n" not in error
+            assert path.read_bytes() == before and [one.name for one in tmp_path.iterdir()] == ["a.h5"]
+        assert storage.save(solver, Outcome(8), tmp_path / "no" / "a.h5")
