@@ -8,16 +8,6 @@ from mpi4py import MPI
 from .array_view import ArrayView
 from .dtypes import is_int
 
-_NAMES = {
-    "float32": "MPI.FLOAT",
-    "float64": "MPI.DOUBLE",
-    "float16": "no MPI type",
-    "bfloat16": "no MPI type",
-    "complex64": "MPI.C_FLOAT_COMPLEX",
-    "complex128": "MPI.C_DOUBLE_COMPLEX",
-    "bool": "MPI.C_BOOL",
-}  # integers: int32 is MPI.INT32_T
-
 
 def array_view(buffer: list[Any] | tuple[Any, ...], array_view_of: Callable[[Any], ArrayView]) -> ArrayView:
     """Describe the array in a buffer by ``array_view_of``.
@@ -31,8 +21,7 @@ def array_view(buffer: list[Any] | tuple[Any, ...], array_view_of: Callable[[Any
     found, datatype, count = array_view_of(buffer[0]), buffer[-1], buffer[1] if len(buffer) == 3 else None
     if datatype.typestr != found.dtype.numpy.str[1:]:  # without the byte order, which is this machine's
         raise ValueError(
-            f"the array has elements of {found.dtype.name}, which are not {datatype.name}: "
-            f"give {_NAMES.get(found.dtype.name, f'MPI.{found.dtype.name.upper()}_T')}, or the array alone"
+            f"the array has elements of {found.dtype.name}, which are not {datatype.name}: give the array alone"
         )
     if count is not None:
         if not is_int(count):

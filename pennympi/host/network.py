@@ -1,6 +1,6 @@
 """A team's channel to PEs of other nodes: MPI's handles, slots and words for the compiled functions of remote.py.
 
-One thread of the process receives while the program computes.  It calls MPI, so MPI must allow several threads.
+One thread of the process receives while the program computes.
 """
 
 import ctypes
@@ -12,7 +12,6 @@ import numpy as np
 from mpi4py import MPI
 from numba import types
 
-from ..job.beats import threads_may_call_mpi
 from ..job.exits import before_mpi_ends
 from ..job.job import Job
 from ..once import once
@@ -67,10 +66,7 @@ class _Process:
             self.words[word] = ctypes.cast(getattr(self.mpi, f"MPI_{name}"), ctypes.c_void_p).value or 0
         self.address = self.words.ctypes.data
         self.open: list[Channel] = []
-        self._thread: threading.Thread | None = None
         before_mpi_ends.append(self._stop)
-        if not threads_may_call_mpi():
-            return
         serve = callable_of("serve")
         self._thread = threading.Thread(target=serve, args=(self.address,), name="pennympi receiver", daemon=True)
         self._thread.start()
@@ -78,8 +74,7 @@ class _Process:
     def _stop(self) -> None:
         """End the thread, and the channels of teams that are still open."""
         self.words[remote.STOP] = 1
-        if self._thread:
-            self._thread.join()
+        self._thread.join()
         for channel in tuple(self.open):
             channel.close()
 

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-import warnings
 from contextlib import suppress
-from functools import cache
 from itertools import count
 
 import numpy as np
@@ -24,7 +22,7 @@ TAG = 32700  # beside those of rendezvous.py
 
 
 class Beats:
-    """The signs of one job, sent from now on.  Only made by the first PE of a node, where MPI allows several threads."""
+    """The signs of one job, sent from now on.  Only made by the first PE of a node."""
 
     def __init__(self, comm: MPI.Intracomm, control: Control):
         self._comm, self._control = comm, control
@@ -73,17 +71,3 @@ class Beats:
             _, request = self._receives.popitem()
             request.Cancel()
             request.Wait()
-
-
-@cache
-def threads_may_call_mpi() -> bool:
-    """Whether threads of pennympi may call MPI.  If not, rank 0 warns once of what it costs."""
-    may = MPI.Query_thread() >= MPI.THREAD_MULTIPLE
-    if not may and MPI.COMM_WORLD.rank == 0:
-        warnings.warn(
-            "MPI was started without MPI_THREAD_MULTIPLE, so no thread of pennympi may call it.  Between nodes a PE that "
-            "compiles for longer than PENNYMPI_TIMEOUT_S is then taken for dead, and on CPUs what is put to a PE arrives "
-            "when that PE next waits in a call.  Let mpi4py start MPI: it asks for MPI_THREAD_MULTIPLE",
-            stacklevel=2,
-        )
-    return may

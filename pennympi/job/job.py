@@ -11,7 +11,7 @@ from ..errors import TwoThreads, Unsupported
 from ..settings import setting, warn_unknown
 from ..state import state
 from ..wall_time import WAITING, timed
-from .beats import Beats, threads_may_call_mpi
+from .beats import Beats
 from .control import DONE, Control
 from .rendezvous import Meetings
 
@@ -53,13 +53,23 @@ class Job(Meetings):
         self.processes = first.processes
         self._one_thread = threading.Lock()
         try:
+            self._check_threads()
             self.control = Control(self.me, self.processes, lambda obj: self.gather(obj, "init"))
         except Unsupported:
             self._free()
             raise
         first_of_many = self.control.local == 0 and self.control.n_local < self.n_pes
-        self.beats = Beats(self.comm, self.control) if first_of_many and threads_may_call_mpi() else None
+        self.beats = Beats(self.comm, self.control) if first_of_many else None
         open_jobs.append(self)
+
+    def _check_threads(self) -> None:
+        """Raise Unsupported on every PE of several nodes if threads of one may not call MPI."""
+        several = len({process.node for process in self.processes}) > 1
+        if several and min(self.gather(MPI.Query_thread(), "init")) < MPI.THREAD_MULTIPLE:
+            raise Unsupported(
+                "between nodes a thread of pennympi calls MPI, which was started without MPI_THREAD_MULTIPLE: let mpi4py "
+                "start MPI, and leave mpi4py.rc.threads and mpi4py.rc.thread_level as they are"
+            )
 
     def rendezvous(self, what: str) -> None:
         """Wait for every PE.  Collective.  Raises PeerTimeout, CollectiveMismatchError."""

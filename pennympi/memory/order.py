@@ -1,9 +1,6 @@
 """The order of the calls that wait for peers: a process runs them one by one, in the order in which it made them.
 
-A launch that waits for a peer occupies multiprocessors meanwhile.  Two of them on two streams could each fill the device
-of one PE and wait for the other one, for ever.  So one ``Order`` serves all teams, streams, plans and graphs of a
-process, and a call begins only when the call before it has ended.  Collectives that all PEs make in the same order then
-complete: the first call that has not ended has no call before it on any PE.
+ARCHITECTURE.md says why.  One ``Order`` serves all teams, streams, plans and graphs of a process.
 
 What holds the order is one event after the last call.  A call on another stream waits for that event.  While the calls
 stay on one stream the event is not recorded, because a record between two kernels keeps the second one from starting

@@ -1,6 +1,6 @@
-"""python stuck.py [THREAD_LEVEL]: PE 1 waits in MPI for ever, after a device (which is pretended) has given up.
+"""python stuck.py [THREAD_LEVEL [NODES]]: PE 1 waits in MPI for ever, after a device (which is pretended) has given up.
 
-With a thread level of MPI, every PE's device gives up at once.
+With a thread level of MPI, every PE's device gives up at once.  NODES: anything, if each PE is a node of its own.
 """
 
 import os
@@ -21,12 +21,14 @@ from pennympi.job.monitor import DeviceMonitor
 
 
 def main():
+    if MPI.COMM_WORLD.rank == 1:
+        os.write(1, f"fault {time.time()}\n".encode())
+    if sys.argv[2:]:
+        os.environ["PENNYMPI_NODE"] = f"node{MPI.COMM_WORLD.rank}"
     exits.install()
     job = Job(MPI.COMM_WORLD)
     error = PeerTimeout(job.me, 0, "allreduce", epoch=7, timeout_s=job.timeout_s)
     monitor = DeviceMonitor(lambda: error if job.me == 1 or sys.argv[1:] else None, grace_s=0.5)
-    if job.me == 1:
-        os.write(1, f"fault {time.time()}\n".encode())
     job.comm.Recv(np.zeros(1), source=(job.me + 1) % job.n_pes)
     monitor.stop()
 
