@@ -25,7 +25,7 @@ BELIEVED_NS = 200_000_000  # a wait that looked at the clock within this time is
 # The part of each PE, in int64 words.  A part fills whole pages, so that a PE's stores do not slow the other PEs.
 _PROGRESS, _STATE, _ALIVE, _CLAIMED, _TEXTS = 0, 1, 2, 8, 12  # _ALIVE: three words (liveness.py); _CLAIMED: a sem_t
 _TEXT_BYTES, _MOST_TEXTS = 96, 64  # of one text; texts that a PE can write down
-_SLOT_WORDS = 1 + _TEXT_BYTES // 8  # of a text: its number and tag, and its bytes
+_SLOT_WORDS = 1 + _TEXT_BYTES // 8  # of a text: its tag, and its bytes
 _CALL = 64  # progress = calls entered * _CALL + the slot of the last call's text: one store writes both
 _FAR = _TEXTS + _SLOT_WORDS * _MOST_TEXTS  # in the first PE's part: the signs of life of the PEs of other nodes
 _COMPARED, _NAMED = 4096, 8  # calls since the last meeting that are compared there; of these, those that a message names
@@ -72,7 +72,7 @@ class Control:
             _libc.sem_init(self._semaphore, 1, 1)  # for all processes that map it; one may take it
         self._slots: dict[str, int] = {}  # the slot of each text that is written down, the oldest first
         self._calls = 0  # calls entered * _CALL
-        self._met_at = self._meetings = self._written = 0  # calls up to the last meeting; meetings; texts written
+        self._met_at = 0  # calls up to the last meeting
         self._recent: deque[str] = deque(maxlen=_COMPARED)
         self._recall = self._recent.append
         self._progress = self._part[me] + _PROGRESS
@@ -99,10 +99,9 @@ class Control:
             slot = self._slots.pop(next(iter(self._slots)))
         self._slots[text] = slot
         at = self._part[self.me] + _TEXTS + _SLOT_WORDS * slot
-        self._words[at] = 0  # while the bytes are of neither text
+        self._words[at] = 0  # while the bytes are of neither text, which ``find`` then does not find
         self._bytes[8 * at + 8 : 8 * at + 8 + _TEXT_BYTES] = text.encode()[:_TEXT_BYTES].ljust(_TEXT_BYTES, b"\0")
-        self._written += 1
-        self._words[at] = self._written << 16 | tag_of(text)
+        self._words[at] = tag_of(text)
         return slot
 
     def set_state(self, state: int) -> None:
@@ -124,14 +123,14 @@ class Control:
     def recent(self) -> Recent:
         """The calls of this PE since ``met`` was called, at least one of them."""
         calls = self._calls // _CALL
-        since = "\n".join((str(self._meetings), str(calls - self._met_at), *self._recent))
+        since = "\n".join((str(calls - self._met_at), *self._recent))
         last = tuple(islice(reversed(self._recent), _NAMED))
         return Recent(zlib.crc32(since.encode()), calls, last[::-1])
 
     def met(self) -> None:
         """Begin to count anew: all PEs have compared their calls."""
         self._recent.clear()
-        self._met_at, self._meetings = self._calls // _CALL, self._meetings + 1
+        self._met_at = self._calls // _CALL
 
     def last_alive_address(self, pe: int) -> int:
         """Address, in this process, of the word that ``last_alive_ns`` reads."""
@@ -151,33 +150,22 @@ class Control:
 
     def call(self, pe: int) -> str:
         """The last call that ``pe``, a PE of this node, entered: "allreduce of 8 float32, sum (call 7)"."""
-        text: str | None = None
-        for _ in range(20):  # a PE may go on while it is looked at
-            progress = self._words[self._part[pe] + _PROGRESS]
-            if progress < _CALL:
-                return "no call yet"
-            text = self._text(pe, progress % _CALL)
-            if text is not None and (self._words[self._part[pe] + _PROGRESS] - progress) % _CALL == 0:
-                break
-        return f"{text or '...'} (call {progress // _CALL})"
+        number, slot = divmod(self._words[self._part[pe] + _PROGRESS], _CALL)
+        return f"{self._text(pe, slot)} (call {number})" if number else "no call yet"
 
     def find(self, pe: int, tag: int) -> str | None:
         """A call that ``pe`` has written down and whose ``tag_of`` this is; None if there is none on this node."""
         if pe in self._part:
             first = self._part[pe] + _TEXTS
             for slot in range(_MOST_TEXTS):
-                if self._words[first + _SLOT_WORDS * slot] & 0xFFFF == tag:
+                if self._words[first + _SLOT_WORDS * slot] == tag:
                     return self._text(pe, slot)
         return None
 
-    def _text(self, pe: int, slot: int) -> str | None:
-        """What is written in a slot; None while it is being written."""
-        at = self._part[pe] + _TEXTS + _SLOT_WORDS * slot
-        before = self._words[at]
-        text = bytes(self._bytes[8 * at + 8 : 8 * at + 8 + _TEXT_BYTES])
-        if before == 0 or self._words[at] != before:
-            return None
-        return text.rstrip(b"\0").decode(errors="replace")
+    def _text(self, pe: int, slot: int) -> str:
+        """What is written in a slot."""
+        at = 8 * (self._part[pe] + _TEXTS + _SLOT_WORDS * slot) + 8
+        return bytes(self._bytes[at : at + _TEXT_BYTES]).rstrip(b"\0").decode(errors="replace")
 
     def show_waiting(self, pe: int) -> None:
         """Write that this PE waits for ``pe`` now.  The waits of host kernels do so themselves."""
