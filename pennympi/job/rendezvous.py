@@ -166,35 +166,30 @@ class Meetings:
         CollectiveMismatchError, if a PE has come for something else or has made other calls; TypeError or ValueError,
         if a PE brings an object that can't be pickled, or is too large.
         """
-        data, refusal = b"", ""
-        try:
-            data = pickle.dumps(obj, pickle.HIGHEST_PROTOCOL)
-        except Exception as error:  # of any type: objects pickle themselves
-            refusal = f"can't be pickled: {type(error).__name__}: {error}"
-        if len(data) > MOST_BYTES:
-            data, refusal = b"", f"has {len(data)} bytes, and {MOST_BYTES} are the most: bring it in parts"
-        gathered = [(data, refusal)] if self.n_pes == 1 else self._meet(what, data, refusal)
-        refused = [f"what PE {pe} brings to {what} {why}" for pe, (_, why) in enumerate(gathered) if why]
-        if refused:
-            raise (TypeError if "pickled" in refused[0] else ValueError)("; ".join(refused[:4]))
-        return [pickle.loads(data) for data, _ in gathered]
-
-    def _meet(self, what: str, data: bytes, refusal: str) -> list[tuple[bytes, str]]:
-        """Every PE's (pickled object, why it brings none), in order of PE."""
-        control, calls = self.control, Recent(zlib.crc32(what.encode()), 1, (what,))
+        control, calls, refusal = self.control, Recent(zlib.crc32(what.encode()), 1, (what,)), ""
         if control:
             control.enter(what)
             liveness.show_alive(time.monotonic_ns())
             calls = control.recent()
-        message = pickle.dumps((calls, data, refusal), pickle.HIGHEST_PROTOCOL)
+        try:
+            message = pickle.dumps((calls, obj, ""), pickle.HIGHEST_PROTOCOL)
+            if len(message) > MOST_BYTES:
+                refusal = f"has {len(message)} bytes, and {MOST_BYTES} are the most: bring it in parts"
+        except Exception as error:  # of any type: objects pickle themselves
+            refusal = f"can't be pickled: {type(error).__name__}: {error}"
+        if refusal:
+            message = pickle.dumps((calls, None, refusal), pickle.HIGHEST_PROTOCOL)
         barrier = PolledBarrier(self.comm, ARRIVED + next(self._numbers), message)
         self._wait(barrier.complete, barrier.absent, what)
         if control:
             control.met()
-        messages = [pickle.loads(barrier.messages[pe]) for pe in range(self.n_pes)]
-        if any(theirs.digest != calls.digest for theirs, _, _ in messages):
-            raise CollectiveMismatchError(_difference([theirs for theirs, _, _ in messages]))
-        return [(data, refusal) for _, data, refusal in messages]
+        came = [pickle.loads(barrier.messages[pe]) for pe in range(self.n_pes)]
+        if any(theirs.digest != calls.digest for theirs, _, _ in came):
+            raise CollectiveMismatchError(_difference([theirs for theirs, _, _ in came]))
+        refused = [f"what PE {pe} brings to {what} {why}" for pe, (_, _, why) in enumerate(came) if why]
+        if refused:
+            raise (TypeError if "pickled" in refused[0] else ValueError)("; ".join(refused[:4]))
+        return [theirs for _, theirs, _ in came]
 
     def _wait(self, complete: Callable[[], Any], absent: Callable[[], list[int]], what: str) -> None:
         """Poll until ``complete()``.  Raises PeerTimeout.  absent: the PEs that have not come"""
