@@ -26,7 +26,7 @@ REMEDY = "ask for less by init(heap_bytes=...) or PENNYMPI_SYMMETRIC_SIZE, or ru
 class Heap:
     """Memory of one team (``pennympi.backend.Heap``).  Making it and ``allocate`` are collective.
 
-    size_bytes:   of each PE's part, the largest that a PE asks for
+    size_bytes:   of each PE's part
     base:         address of this PE's part
     peer_offsets: what to add to an address of this PE's part to get each PE's instance; UNREACHABLE on other nodes
     Pages are taken as they are allocated, by all PEs or by none.
@@ -34,9 +34,8 @@ class Heap:
 
     def __init__(self, job: Job, heap_bytes: int | None):
         self._job = job
-        sizes = self._gather((heap_bytes or setting("PENNYMPI_SYMMETRIC_SIZE") or 0, self._room_bytes()))
-        request, free_bytes = max(sizes)[0], min(free for _, free in sizes)
-        if request > free_bytes:
+        request, free_bytes = heap_bytes or setting("PENNYMPI_SYMMETRIC_SIZE"), min(self._gather(self._room_bytes()))
+        if request and request > free_bytes:
             raise SymmetricHeapExhausted(request, free_bytes, REMEDY)
         part_bytes = request or min(DEFAULT_BYTES, free_bytes // 2)
         self._memory = SharedMemory(self._gather, job.me, job.control.pes, part_bytes, "a symmetric heap", whole=False)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, TypeVar
 from weakref import ref
 
 from ..arrays.array_view import ArrayView
-from ..arrays.dtypes import dtype_of
+from ..arrays.dtypes import DType, dtype_of
 from ..backend import Backend
 from ..errors import Unsupported
 from ..job.job import Job
@@ -59,16 +59,17 @@ class SymmetricArrays:
         Raises ValueError if the PEs ask for different arrays, TypeError or ValueError for a wrong shape, Unsupported
         for another dtype, SymmetricHeapExhausted.
         """
-        element, sizes = dtype_of(dtype), _shape(shape)
-        largest = sizes if storage is None else storage.largest
-        nbytes = (math.prod(sizes) if storage is None else storage.number) * element.item_bytes
-        request = self._job.gather((largest, element.name, nbytes), "empty")
-        if any(other != request[0] for other in request):
-            every = enumerate(request[:8])
-            requests = ", ".join(f"PE {pe} {shape} {name} in {nbytes} bytes" for pe, (shape, name, nbytes) in every)
-            raise ValueError(
-                f"a symmetric array has the same shape and dtype on every PE, but the PEs asked for: {requests}"
-            )
+
+        def asked() -> tuple[DType, tuple[int, ...], int]:
+            element, sizes = dtype_of(dtype), _shape(shape)
+            return element, sizes, (math.prod(sizes) if storage is None else storage.number) * element.item_bytes
+
+        element, sizes, nbytes = on_all(
+            self._job,
+            "symmetric array",
+            asked,
+            lambda made: f"{storage.largest if storage else made[1]} {made[0].name} in {made[2]} bytes",
+        )
         address = self._workspaces.with_room(lambda: self._backend.heap.allocate(max(nbytes, 1)))
         if storage is None:
             array = self._backend.heap.view(address, sizes, element)
