@@ -97,17 +97,9 @@ class SumWords(NamedTuple):
 
 def read_sum(words: int):
     """The float64 of the WORDS words at address ``words``."""
-    return as_float(
-        SumWords(
-            read_epoch(words, 0),
-            read_epoch(words, 1),
-            read_epoch(words, 2),
-            read_epoch(words, 3),
-            read_epoch(words, 4),
-            read_epoch(words, 5),
-            read_epoch(words, BAD_WORD),
-        )
-    )
+    a, b, c = read_epoch(words, 0), read_epoch(words, 1), read_epoch(words, 2)
+    d, e, f = read_epoch(words, 3), read_epoch(words, 4), read_epoch(words, 5)
+    return as_float(SumWords(a, b, c, d, e, f, read_epoch(words, BAD_WORD)))
 
 
 def as_float(words: SumWords):

@@ -155,7 +155,7 @@ class Collective:
             launch = found or keep(self._launches, key, self._compile(call, algorithm, sms))
             if facts:
                 keep(self._checked, facts, (launch, addresses))
-        run, waits, _, _ = launch
+        run, waits, _ = launch
         if waits:
             self._run_in_order(run, addresses, handle, stream)
         else:

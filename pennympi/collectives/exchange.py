@@ -46,7 +46,7 @@ class Exchange:
             checked = self._launch_of(recv, send, pe, form)
             if facts:
                 keep(self._checked, facts, checked)
-        (run, _, text, _), addresses = checked
+        (run, _, text), addresses = checked
         if text:
             self._count(text)
         self._run_in_order(run, addresses, handle, stream)

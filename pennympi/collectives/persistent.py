@@ -1,6 +1,5 @@
 """Launches, and plans, which are persistent calls: made once, called often."""
 
-import weakref
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
 
@@ -15,13 +14,11 @@ class Launch(NamedTuple):
     run:     launches the kernel
     waits:   True if the kernel waits for peers in a stream: then it takes its place in the order
     text:    describes the call, in words that are the same on every PE
-    release: gives back the workspace of a plan; None for a shared workspace
     """
 
     run: Run
     waits: bool
     text: str
-    release: Callable[[], None] | None = None
 
 
 def plan_of(
@@ -39,7 +36,7 @@ def plan_of(
     addresses: of the plan's arrays;  numbers: what the launch leaves open, where that is not these addresses
     """
     given = numbers or addresses
-    run, waits, text, release = launch
+    run, waits, text = launch
     handle_of, run_in_order = backend.streams.handle, backend.streams.order.enqueue
 
     def plan(stream: Any = None) -> None:
@@ -58,6 +55,4 @@ def plan_of(
     plan.__name__ = plan.__qualname__ = f"plan of {text}"  # what repr shows
     plan.arrays = kept  # type: ignore[attr-defined]
     arrays.plans.add(plan, addresses, end)
-    if release is not None:
-        weakref.finalize(plan, release).atexit = False
     return plan

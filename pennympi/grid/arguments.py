@@ -3,12 +3,13 @@
 import math
 import operator
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from ..job.job import Job
 from ..job.on_all import on_all
 from ..kernels.algorithm import Topology
-from .decomposition import Decomposition, Sizes, chosen_dims, compact_places, edges_of, most_of
+from .decomposition import Decomposition, Sizes, chosen_dims, compact_places
 
 MOST_DIMENSIONS = 3
 
@@ -42,8 +43,8 @@ def decomposition_of(topology: Topology, shape: Any, dims: Any, periodic: Any, h
             f"a grid of {points} points can't be cut over {n_pes} PEs{asked} so that each PE has a point, and as many in "
             f"each dimension as its neighbours' halo {width} takes: use fewer PEs, a narrower halo, or other dims"
         )
-    most = most_of(edges_of(points, found, width))
-    return Decomposition(points, found, around, width, compact_places(topology.nodes, found, most, around))
+    cut = Decomposition(points, found, around, width)
+    return replace(cut, pes=compact_places(topology.nodes, found, cut.most, around))
 
 
 def _ints(name: str, value: Any, n: int | None, least: int) -> Sizes:

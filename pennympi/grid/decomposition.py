@@ -17,14 +17,14 @@ class Decomposition:
 
     shape: points of the whole grid, by dimension, as the next three
     dims:  PEs;  periodic: whether the last point lies beside the first;  halo: points kept of each neighbour's
-    pes:   the PE at each place, in C order of the places
+    pes:   the PE at each place, in C order of the places; () while they are not known
     """
 
     shape: Sizes
     dims: Sizes
     periodic: tuple[bool, ...]
     halo: Sizes
-    pes: Sizes
+    pes: Sizes = ()
 
     @cached_property
     def _pe_at(self) -> dict[Sizes, int]:
@@ -36,11 +36,17 @@ class Decomposition:
 
     @cached_property
     def edges(self) -> tuple[Sizes, ...]:
-        """Where the parts begin, and the last one ends, by dimension."""
-        return edges_of(self.shape, self.dims, self.halo)
+        """Where the parts begin, and the last one ends, by dimension.
+
+        Along the last dimension parts begin at multiples of MOST_GROUP_POINTS, so that the norms of sweeps find groups of
+        points whole, unless a part would then have fewer points than a group, or than its neighbours keep of it.
+        """
+        last = part_edges(self.shape[-1], self.dims[-1], MOST_GROUP_POINTS)
+        if min(stop - first for first, stop in pairwise(last)) < max(MOST_GROUP_POINTS, self.halo[-1]):
+            last = part_edges(self.shape[-1], self.dims[-1])
+        return *map(part_edges, self.shape[:-1], self.dims[:-1]), last
 
     def place(self, pe: int) -> Sizes:
-        """Where a PE lies, by dimension."""
         return self._places[pe]
 
     def first(self, pe: int) -> Sizes:
@@ -48,7 +54,6 @@ class Decomposition:
         return tuple(edges[at] for edges, at in zip(self.edges, self.place(pe), strict=True))
 
     def own(self, pe: int) -> Sizes:
-        """The points of a PE."""
         return tuple(edges[at + 1] - edges[at] for edges, at in zip(self.edges, self.place(pe), strict=True))
 
     def part(self, pe: int) -> tuple[slice, ...]:
@@ -58,12 +63,12 @@ class Decomposition:
     @property
     def most(self) -> Sizes:
         """The points of the largest part."""
-        return most_of(self.edges)
+        return tuple(max(stop - first for first, stop in pairwise(edges)) for edges in self.edges)
 
     @property
     def cuts_groups(self) -> bool:
         """Whether a part along the last dimension begins within a group of MOST_GROUP_POINTS points."""
-        return cuts_groups(self.edges[-1])
+        return any(first % MOST_GROUP_POINTS for first in self.edges[-1][:-1])
 
     def local(self, pe: int) -> Sizes:
         """The shape of a PE's part with its halo."""
@@ -81,18 +86,6 @@ class Decomposition:
         return self.neighbour(pe, before), self.neighbour(pe, after)
 
 
-def edges_of(shape: Sizes, dims: Sizes, halo: Sizes) -> tuple[Sizes, ...]:
-    """Where the parts of each dimension begin, and the last one ends.
-
-    Along the last dimension parts begin at multiples of MOST_GROUP_POINTS, so that the norms of sweeps find groups of
-    points whole, unless a part would then have fewer points than a group, or than its neighbours keep of it.
-    """
-    last = part_edges(shape[-1], dims[-1], MOST_GROUP_POINTS)
-    if min(counts(last)) < max(MOST_GROUP_POINTS, halo[-1]):
-        last = part_edges(shape[-1], dims[-1])
-    return *map(part_edges, shape[:-1], dims[:-1]), last
-
-
 def part_edges(n: int, parts: int, unit: int = 1) -> Sizes:
     """Where the parts of n points begin, and the last one ends.
 
@@ -102,23 +95,7 @@ def part_edges(n: int, parts: int, unit: int = 1) -> Sizes:
     return *((k * few + min(k, more)) * unit for k in range(parts)), n
 
 
-def counts(edges: Sizes) -> list[int]:
-    """The points of each part."""
-    return [stop - first for first, stop in pairwise(edges)]
-
-
-def most_of(edges: Sequence[Sizes]) -> Sizes:
-    """The points of the largest part, by dimension."""
-    return tuple(max(counts(each)) for each in edges)
-
-
-def cuts_groups(edges: Sizes) -> bool:
-    """Whether a part begins within a group of MOST_GROUP_POINTS points."""
-    return any(first % MOST_GROUP_POINTS for first in edges[:-1])
-
-
 def with_halo(sizes: Sizes, halo: Sizes) -> Sizes:
-    """Sizes with the halo on both sides."""
     return tuple(n + 2 * h for n, h in zip(sizes, halo, strict=True))
 
 
@@ -134,7 +111,7 @@ def factorings(n: int, dims: Sequence[int]) -> Iterator[Sizes]:
                 yield (factor, *others)
 
 
-def chosen_dims(n_pes: int, shape: Sizes, dims: Sizes, periodic: Sequence[bool], halo: Sizes) -> Sizes | None:
+def chosen_dims(n_pes: int, shape: Sizes, dims: Sizes, periodic: tuple[bool, ...], halo: Sizes) -> Sizes | None:
     """PEs by dimension; None if a PE would have fewer points than its neighbours keep of it.
 
     The best choice cuts no group of points; then, lets the busiest PE send the fewest points; then, cuts the first
@@ -147,8 +124,8 @@ def chosen_dims(n_pes: int, shape: Sizes, dims: Sizes, periodic: Sequence[bool],
         return all(n // p >= max(1, h if p > 1 or wraps else 0) for n, p, wraps, h in every)
 
     def cost(one: Sizes) -> tuple[int, ...]:
-        edges = edges_of(shape, one, halo)
-        return cuts_groups(edges[-1]), surface(most_of(edges), one, periodic, halo), *(-p for p in one)
+        cut = Decomposition(shape, one, periodic, halo)
+        return cut.cuts_groups, surface(cut.most, one, periodic, halo), *(-p for p in one)
 
     return min(filter(fits, factorings(n_pes, dims)), key=cost, default=None)
 

@@ -32,14 +32,12 @@ def device_array(backend: Backend, data: Data, dtype: DType) -> Any:
 
 
 class Whole:
-    """Whole fields of a grid.  All methods are collective.  get: ``Team.get``"""
+    """``Grid.gather``, ``Grid.save`` and ``Grid.load``.  All methods are collective.  get: ``Team.get``"""
 
     def __init__(self, context: CollectiveContext, get: Callable[..., None], grid: Decomposition):
         self._backend, self._job, self._get, self._grid = context.backend, context.job, get, grid
 
     def gather(self, view: ArrayView, root: int) -> Data | None:
-        """``Grid.gather``."""
-
         def read() -> Data:
             whole = np.empty(self._grid.shape, view.dtype.numpy)
             for part, points in self._parts(view):
@@ -49,7 +47,6 @@ class Whole:
         return self._on_one(root, "gather of a field", read)
 
     def save(self, path: Path, views: Mapping[str, ArrayView], plain: Mapping[str, Any]) -> None:
-        """``Grid.save``."""
         import h5py
 
         for name, view in views.items():
@@ -71,7 +68,6 @@ class Whole:
         self._on_one(0, f"save of {', '.join(views)}", write)
 
     def load(self, path: Path, fields: Mapping[str, tuple[Any, ArrayView]]) -> dict[str, Any]:
-        """``Grid.load``."""
         views = {name: view for name, (_, view) in fields.items()}
         what = f"load of {', '.join(fields)}"
         found, plain = on_all(self._job, what, lambda: self._read(path, views), otherwise=OSError)

@@ -11,15 +11,16 @@ from ..arrays.array_view import ArrayView
 from ..arrays.dtypes import DEFAULT, TABLE, DType, dtype_of, dtype_of_value, scalar
 from ..call_guard import check_pe
 from ..collectives.base import CollectiveContext
+from ..job.on_all import on_all
 from ..memory.symmetric import Storage
-from .decomposition import Decomposition, Sizes
-from .exchange import KernelHalo, halos_of, plan_exchange, text_of
+from .decomposition import Decomposition, Sizes, with_halo
+from .exchange import plan_exchange
 from .gather_io import Whole, device_array
-from .layout import storage_of
+from .layout import layout_of
 from .messages import points_of
 from .overlap import Overlap, boxes_of, overlapped
 from .sweep.arguments import Wanted, checked
-from .sweep.sweep import Sweep, plan
+from .sweep.sweep import Sweep
 
 AXES = "xyz"
 PLAIN = (int, float, str, np.number)  # what ``save`` keeps beside fields
@@ -112,19 +113,6 @@ class Grid:
         """
         return plan_exchange(self._context, self._parts, self._fields(fields), fields, bool(corners))
 
-    def kernel_halo(self, *fields: Array, corners: bool = False) -> KernelHalo:
-        """The same for kernels of the user's own, which exchange by themselves.  Collective.
-
-        A kernel takes the ``halo`` of the result, a ``Halo``, and calls in this order, in all
-        blocks of all PEs, with the same number of blocks on every PE, functions of ``pennympi.kernels.in_kernel``:
-        ``halo_ready`` once no block reads the halos any more, ``halo_put`` once all blocks have computed the own points,
-        ``halo_wait``, after which this block's part of the halos is there.
-        Keep the result until the last launch has run.  Raises as ``plan_exchange``.
-        """
-        views = self._fields(fields)
-        text = text_of(self._context, self._parts, views, bool(corners))
-        return KernelHalo(halos_of(self._context, self._parts, views, bool(corners), text), fields)
-
     def overlap(self, exchange: Plan, stream: AnyStream | None = None, split: bool = True) -> Overlap:
         """Compute a new field in parts while its exchange is under way:
 
@@ -181,7 +169,9 @@ class Grid:
             views = [self._field(one) for one in (u, v, *fields)]
             return checked(self._parts, formula, views, args, sweeps, norm, engine, depth), views
 
-        return plan(self._context, self._parts, self._plan_allreduce, check)
+        self._context.guard.check_open()
+        wanted, checked_views = on_all(self._context.job, "plan of sweeps", check, lambda made: made[0].text)
+        return Sweep(self._context, self._parts, self._plan_allreduce, wanted, checked_views)
 
     # Whole fields ----------------------------------------------------------------------
     def gather(self, u: Array, root: int = 0) -> np.ndarray[Any, Any] | None:
@@ -244,7 +234,8 @@ class Grid:
 
     def _storage(self, dtype: DType) -> Storage:
         """How this PE's fields of a dtype lie in memory."""
-        return storage_of(self._parts, self._context.job.me, dtype.item_bytes)
+        layout = layout_of(self._parts, self._context.job.me, dtype.item_bytes)
+        return Storage(layout.number, layout.first, layout.strides, with_halo(self._parts.most, self.halo))
 
     def _points(self, step: Sizes, in_halo: bool = False) -> tuple[slice, ...]:
         return points_of(self._parts, self._context.job.me, step, in_halo)

@@ -3,7 +3,6 @@
 import math
 from typing import NamedTuple
 
-from ..memory.symmetric import Storage
 from .decomposition import Decomposition, Sizes, with_halo
 
 LINE_BYTES = 64  # the first own point of each row lies on a multiple of it, and so does each row's storage
@@ -49,9 +48,3 @@ def layout_of(grid: Decomposition, pe: int, item_bytes: int) -> Layout:
     shape, margin = grid.local(pe), pitch_of(largest[-1])
     number = (math.prod(largest[:-1]) + 2) * margin
     return Layout(shape, lead, pitch_of(shape[-1]), margin + lead, number, item_bytes)
-
-
-def storage_of(grid: Decomposition, pe: int, item_bytes: int) -> Storage:
-    """The same layout as the record that ``SymmetricArrays.empty`` takes."""
-    layout = layout_of(grid, pe, item_bytes)
-    return Storage(layout.number, layout.first, layout.strides, with_halo(grid.most, grid.halo))

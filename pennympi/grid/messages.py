@@ -5,17 +5,11 @@ from collections.abc import Iterator, Sequence
 from itertools import accumulate, product
 from typing import NamedTuple
 
+from ..arrays.array_view import ArrayView
 from ..kernels.halo.message import DIRECT, INBOX, PACKED, ROW_WORDS
 from ..memory.freelist import aligned
 from .decomposition import Decomposition, Sizes
 from .layout import Layout, layout_of
-
-
-class Field(NamedTuple):
-    """A field: the address of its first element, the same on every PE but for the heap's, and the bytes of an element."""
-
-    address: int
-    item_bytes: int
 
 
 class Box(NamedTuple):
@@ -112,16 +106,16 @@ class Messages(NamedTuple):
     largest_bytes: int
 
 
-def messages_of(grid: Decomposition, me: int, fields: Sequence[Field], corners: bool, ways: Ways) -> Messages:
+def messages_of(grid: Decomposition, me: int, fields: Sequence[ArrayView], corners: bool, ways: Ways) -> Messages:
     """The messages of PE ``me``.  The numbers, offsets and largest sizes of messages are the same on every PE."""
     steps, words, most_bytes = list(steps_of(grid, corners)), [], []
     for field, step in product(fields, steps):
         every = zip(grid.halo, step, grid.most, strict=True)
-        most_bytes.append(field.item_bytes * math.prod(h if one else n + 2 * h * corners for h, one, n in every))
+        most_bytes.append(field.dtype.item_bytes * math.prod(h if one else n + 2 * h * corners for h, one, n in every))
     offsets = [0, *accumulate(map(aligned, most_bytes))]
 
-    def box(field: Field, pe: int, step: Sizes, in_halo: bool) -> Box:
-        return box_of(layout_of(grid, pe, field.item_bytes), points_of(grid, pe, step, in_halo, corners))
+    def box(field: ArrayView, pe: int, step: Sizes, in_halo: bool) -> Box:
+        return box_of(layout_of(grid, pe, field.dtype.item_bytes), points_of(grid, pe, step, in_halo, corners))
 
     for number, (field, step) in enumerate(product(fields, steps)):
         pe, k = grid.neighbour(me, step), number % len(steps)

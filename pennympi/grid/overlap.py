@@ -29,7 +29,6 @@ class Part(NamedTuple):
 
     @property
     def points(self) -> Sizes:
-        """Points by dimension."""
         return tuple(high - low for low, high in zip(self.first, self.stop, strict=True))
 
 

@@ -9,9 +9,7 @@ from on_device import address, device, reaches, to_numpy, write
 
 from pennympi.grid import exchange as exchange_room
 from pennympi.grid.layout import layout_of
-from pennympi.kernels.block import Elements, lanes, load, store, sync
-from pennympi.kernels.halo.exchange import halo_put, halo_ready, halo_wait
-from pennympi.kernels.records import Halo
+from pennympi.kernels.block import Elements, lanes, load, store
 
 pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 UNTOUCHED = 77
@@ -207,36 +205,6 @@ def test_overlap_gives_every_point_once_and_exchanges(team, split):
     assert (to_numpy(u) == right).all()
     with pytest.raises(RuntimeError, match="the field has gaps"), grid.overlap(exchange, split=split) as parts:
         next(parts)
-
-
-def add_neighbours(ctx, halo: Halo, new, old, own, rounds):
-    """``rounds`` times: old's halos, new = the sum of the neighbours' points, old = new.  One block."""
-    for _ in range(rounds):
-        halo_ready(ctx, halo)
-        halo_put(ctx, halo)
-        halo_wait(ctx, halo)
-        for i in lanes(1, own + 1):
-            store(new, i, load(old, i - 1) + load(old, i + 1))
-        sync()
-        for i in lanes(1, own + 1):
-            store(old, i, load(new, i))
-        sync()
-
-
-@pytest.mark.usefixtures("way")
-def test_kernels_exchange_by_themselves(team):
-    grid = team.grid(3 * team.n_pes + 1, periodic=True)
-    old, new = grid.zeros("int64"), grid.zeros("int64")
-    points = np.arange(grid.shape[0]) ** 2
-    local = to_numpy(old)
-    local[1:-1] = own_of(grid, points)
-    write(old, local)
-    halo, kernel = grid.kernel_halo(old), team.kernel(add_neighbours, "int64")
-    for rounds in (1, 4, 5):
-        kernel(1, halo.halo, new, old, grid.own[0], rounds)
-        for _ in range(rounds):
-            points = np.roll(points, 1) + np.roll(points, -1)
-        assert (to_numpy(grid.interior(old)) == own_of(grid, points)).all()
 
 
 def test_wrong_arguments_are_refused_and_the_team_goes_on(team):

@@ -10,9 +10,11 @@ import numpy as np
 from greenlet import getcurrent
 from halo_reference import own_part, with_halos
 
+from pennympi.arrays.array_view import ArrayView
+from pennympi.arrays.dtypes import dtype_of
 from pennympi.grid.decomposition import Decomposition, factorings
 from pennympi.grid.layout import layout_of
-from pennympi.grid.messages import Field, Ways, messages_of
+from pennympi.grid.messages import Ways, messages_of
 from pennympi.kernels.halo import exchange
 from pennympi.kernels.halo.message import PART_WORDS
 from pennympi.kernels.records import Halo, Work
@@ -43,13 +45,15 @@ def array_of(machine: Machine, grid: Decomposition, pe: int, address: int, dtype
     return rows[..., : layout.shape[-1]]
 
 
-def new_field(machine: Machine, grid: Decomposition, item_bytes: int) -> Field:
+def new_field(machine: Machine, grid: Decomposition, dtype: Any) -> ArrayView:
     """A field on every PE."""
-    layout = layout_of(grid, 0, item_bytes)
-    return Field(machine.memory.allocate(layout.number * item_bytes) + layout.first * item_bytes, item_bytes)
+    element = dtype_of(dtype)
+    layout = layout_of(grid, 0, element.item_bytes)
+    start = machine.memory.allocate(layout.number * element.item_bytes) + layout.first * element.item_bytes
+    return ArrayView(start, 0, element, None)
 
 
-def halos_of(machine: Machine, rng: Random, grid: Decomposition, fields: list[Field], corners: bool) -> list[Halo]:
+def halos_of(machine: Machine, rng: Random, grid: Decomposition, fields: list[ArrayView], corners: bool) -> list[Halo]:
     """An exchange of fields, on each PE."""
     n = machine.n_pes
     by_pointer = [[machine.network.by_pointer(p, q) for q in range(n)] for p in range(n)]
@@ -70,7 +74,7 @@ class Halos:
     def __init__(self, machine: Machine, rng: Random):
         self.machine, self.grid, self.corners = machine, decomposition(rng, machine.n_pes), rng.random() < 0.5
         self.dtypes = [np.dtype(rng.choice(("uint8", "int64", "float32"))) for _ in range(rng.randint(1, 2))]
-        self.fields = [new_field(machine, self.grid, dtype.itemsize) for dtype in self.dtypes]
+        self.fields = [new_field(machine, self.grid, dtype) for dtype in self.dtypes]
         self.of = halos_of(machine, rng, self.grid, self.fields, self.corners)
         for pe in range(machine.n_pes):
             for which in range(len(self.fields)):

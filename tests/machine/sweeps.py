@@ -77,7 +77,7 @@ class Sweeps:
         shape = tuple(p * self.depth + rng.randint(0, 3) for p in dims)
         periodic, pes = tuple(rng.random() < 0.5 for _ in dims), tuple(rng.sample(range(n_pes), n_pes))
         self.grid = Decomposition(shape, dims, periodic, (self.depth,) * n_dims, pes)
-        self.fields = [new_field(machine, self.grid, WORD.itemsize) for _ in range(2)]
+        self.fields = [new_field(machine, self.grid, WORD) for _ in range(2)]
         self.words = machine.memory.allocate(LEVEL_BYTES * (1 + len(self.levels)))
         self.halos = [halos_of(machine, rng, self.grid, [field], True) for field in self.fields]
         self.inner = tuple(slice(self.depth, self.depth + n) for n in shape)

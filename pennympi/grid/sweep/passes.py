@@ -6,6 +6,8 @@
 So large fields are swept (``overlapped``).  A pass of a small field is one launch, and the exchange comes after it.
 """
 
+import math
+from collections.abc import Callable
 from itertools import accumulate
 from typing import Any
 
@@ -15,7 +17,7 @@ from ...kernels.sweep.norm import MOST_GROUP_POINTS
 from ...kernels.sweep.records import Box
 from ..overlap import boxes_of, overlapped
 from .norm import SweepNorm
-from .problem import SweepProblem, box_between
+from .problem import Norms, SweepProblem, box_between
 
 # Bytes of a PE's points from which on its sides are swept first: for fewer, that takes longer than the exchange it hides.
 SPLIT_MIN_BYTES = {"host": 1 << 62, "cuda": 64 << 20}
@@ -48,70 +50,58 @@ def pass_kernel(problem: SweepProblem, size: int, norms: str) -> PassKernel:
     return made
 
 
-class Passes:
-    """The launches and the exchanges of a plan of sweeps.  Making one is collective."""
+def passes(problem: SweepProblem, depth: int, norm: SweepNorm | None) -> Callable[[Any], None]:
+    """A function that enqueues the launches and the exchanges of all sweeps in a stream.  Collective."""
+    backend, parts, views = problem.context.backend, problem.parts, problem.views
+    sizes = pass_sizes(problem.sweeps, depth, problem.norms)
+    last, starts = len(sizes) - 1, [0, *accumulate(sizes)]
+    before_last = "none" if problem.norms == "last" else problem.norms
+    kinds = [(size, problem.norms if i == last else before_last) for i, size in enumerate(sizes)]
+    own = parts.own(problem.me)
+    neighbours = {pe for d in range(len(own)) for pe in parts.neighbours_along(problem.me, d)}
+    large = math.prod(own) * problem.stencil.item_bytes >= SPLIT_MIN_BYTES[backend.name]
+    split = large and bool(neighbours - {None, problem.me})
+    boxes = boxes_of(parts, problem.me, MOST_GROUP_POINTS) if split else []
+    push = backend.streams.new("high") if split else None
+    made = {kind: pass_kernel(problem, *kind) for kind in dict.fromkeys(kinds)}
+    scratch = problem.new_bytes(max(one.scratch_bytes for one in made.values()))
 
-    def __init__(self, problem: SweepProblem, depth: int, norm: SweepNorm | None):
-        self._problem, self._norm, self._whole = problem, norm, problem.live(0)
-        self._backend = problem.context.backend
-        self._sizes = pass_sizes(problem.sweeps, depth, problem.norms)
-        self._starts = [0, *accumulate(self._sizes)]
-        split = problem.has_others_beside and problem.own_bytes >= SPLIT_MIN_BYTES[self._backend.name]
-        self._boxes = boxes_of(problem.parts, problem.me, MOST_GROUP_POINTS) if split else []
-        self._push = self._backend.streams.new("high") if split else None
-        self._made = {
-            key: pass_kernel(problem, *key) for key in {(n, self._norms_of(i)) for i, n in enumerate(self._sizes)}
-        }
-        scratch_bytes = max(made.scratch_bytes for made in self._made.values())
-        self._scratch = problem.new_bytes(scratch_bytes)
-        self._runs: dict[tuple[int, str, Box], Run] = {}
-        parts = [box_between(*one) for one in self._boxes if all(low < high for low, high in zip(*one, strict=True))]
-        wanted = [self._whole, *parts]
-        for i, size in enumerate(self._sizes):  # compiles all of them before anything is sent
-            for box in wanted:
-                self._run(size, self._norms_of(i), box)
-        self._exchanges = [problem.exchange(k, depth > 1) for k in range(min(2, len(self._sizes)))]
-        self._of_coefficient = problem.exchange_of_coefficient(depth)
-
-    def _norms_of(self, i: int) -> str:
-        """The norms that pass i computes."""
-        if self._problem.norms == "last":
-            return "last" if i == len(self._sizes) - 1 else "none"
-        return self._problem.norms
-
-    def _run(self, size: int, norms: str, box: Box) -> Run:
+    def prepared(kind: tuple[int, Norms], box: Box) -> Run:
         """A launch that leaves new, old and words open."""
-        key = size, norms, box
-        if key not in self._runs:
-            problem, made = self._problem, self._made[size, norms]
-            blocks, threads, cut = made.launch(box, problem.storage)
-            scratch = self._scratch.address
-            arguments = (*problem.fields(0, 0), *box, *problem.live(size), *cut, problem.numbers, 0, scratch)
-            kernel = problem.compiled(made.kernel, problem.options(made.bounds, made.shared_bytes))
-            words = len(arguments) - 2
-            self._runs[key] = kernel.prepare(blocks, arguments, (0, 1, words), threads)
-        return self._runs[key]
+        one = made[kind]
+        blocks, threads, cut = one.launch(box, problem.storage)
+        live = problem.live(kind[0])
+        arguments = (*problem.fields(0, 0), *box, *live, *cut, problem.numbers, 0, scratch.address)
+        kernel = problem.compiled(one.kernel, problem.options(one.bounds, one.shared_bytes))
+        return kernel.prepare(blocks, arguments, (0, 1, len(arguments) - 2), threads)
 
-    def _launch(self, i: int, box: Box, stream: Any) -> None:
+    whole = problem.live(0)
+    filled = [box_between(*one) for one in boxes if all(low < high for low, high in zip(*one, strict=True))]
+    runs = {(kind, box): prepared(kind, box) for kind in made for box in (whole, *filled)}
+    exchanges = [problem.exchange(k, depth > 1) for k in range(min(2, len(sizes)))]
+    of_coefficient = problem.exchange_of_coefficient(depth)
+
+    def launch(i: int, box: Box, stream: Any) -> None:
         """Enqueue pass i of a box."""
-        views = self._problem.views
-        level = self._starts[i] if self._problem.norms == "every" else 0
-        words = self._norm.words(level) if self._norm else 0
-        run = self._run(self._sizes[i], self._norms_of(i), box)
-        run(views[1 - i % 2].address, views[i % 2].address, words, self._backend.streams.handle(stream))
+        level = starts[i] if problem.norms == "every" else 0
+        words = norm.words(level) if norm else 0
+        run = runs[kinds[i], box]
+        run(views[1 - i % 2].address, views[i % 2].address, words, backend.streams.handle(stream))
 
-    def __call__(self, stream: Any) -> None:
-        """Enqueue all sweeps."""
-        if self._of_coefficient:
-            self._of_coefficient(stream)
-        self._exchanges[0](stream)
-        for i in range(len(self._sizes)):
-            if i == len(self._sizes) - 1:
-                self._launch(i, self._whole, stream)
-            elif self._boxes:
-                with overlapped(self._backend, self._push, self._boxes, self._exchanges[1 - i % 2], stream) as parts:
-                    for part in parts:
-                        self._launch(i, box_between(part.first, part.stop), part.stream)
+    def enqueue(stream: Any) -> None:
+        if of_coefficient:
+            of_coefficient(stream)
+        exchanges[0](stream)
+        for i in range(last):
+            following = exchanges[1 - i % 2]
+            if boxes:
+                with overlapped(backend, push, boxes, following, stream) as parts_of_pass:
+                    for part in parts_of_pass:
+                        launch(i, box_between(part.first, part.stop), part.stream)
             else:
-                self._launch(i, self._whole, stream)
-                self._exchanges[1 - i % 2](stream)
+                launch(i, whole, stream)
+                following(stream)
+        launch(last, whole, stream)
+
+    enqueue.keeps = scratch  # type: ignore[attr-defined]  # its memory lives as long
+    return enqueue

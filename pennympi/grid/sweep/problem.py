@@ -1,6 +1,5 @@
 """A plan of sweeps as its engines see it."""
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -9,7 +8,7 @@ from typing import Any, Literal
 from ...annotations import Plan
 from ...app_kernel import cannot_compile
 from ...arrays.array_view import ArrayView
-from ...arrays.dtypes import TABLE, DType
+from ...arrays.dtypes import TABLE
 from ...backend import Kernel
 from ...collectives.base import CollectiveContext
 from ...compile.options import KernelOptions, LaunchBounds
@@ -44,18 +43,7 @@ class SweepProblem:
 
     @property
     def me(self) -> int:
-        """This PE."""
         return self.context.job.me
-
-    @property
-    def dtype(self) -> DType:
-        """The dtype of the fields."""
-        return TABLE[self.stencil.dtype]
-
-    @property
-    def coefficient(self) -> int:
-        """Address of the field of coefficients; 0: none."""
-        return self.views[2].address if self.stencil.has_coefficient else 0
 
     @property
     def n_levels(self) -> int:
@@ -72,8 +60,8 @@ class SweepProblem:
 
     def fields(self, new: int, old: int) -> SweepFields:
         """The record of a launch.  new, old: addresses, 0 where a call sets them"""
-        storage = self.storage
-        return SweepFields(new, old, self.coefficient, storage.plane, storage.row)
+        storage, coefficient = self.storage, self.views[2].address if self.stencil.has_coefficient else 0
+        return SweepFields(new, old, coefficient, storage.plane, storage.row)
 
     def live(self, width: int) -> Box:
         """The points of this PE, and ``width`` more in each direction in which it has a neighbour."""
@@ -90,7 +78,7 @@ class SweepProblem:
 
     def options(self, bounds: LaunchBounds | None = None, shared_bytes: int = 0) -> KernelOptions:
         """How a kernel that calls the formula is compiled: no product is fused with a sum, by any engine."""
-        return KernelOptions(elements=self.dtype, bounds=bounds, fused=False, shared_bytes=shared_bytes)
+        return KernelOptions(elements=TABLE[self.stencil.dtype], bounds=bounds, fused=False, shared_bytes=shared_bytes)
 
     def exchange(self, which: int, corners: bool) -> Plan:
         """A plan that exchanges the halos of one of ``views``.  Collective."""
@@ -118,21 +106,10 @@ class SweepProblem:
         return replace(whole, address=-(-whole.address // LINE_BYTES) * LINE_BYTES)
 
     @property
-    def has_others_beside(self) -> bool:
-        """Whether a neighbour is another PE."""
-        every = (pe for d in range(self.stencil.n_dims) for pe in self.parts.neighbours_along(self.me, d))
-        return any(pe not in (None, self.me) for pe in every)
-
-    @property
     def end(self) -> int:
         """Elements of a row's storage before the fixed value after its last point; -1: this PE has a neighbour there."""
         _, after = self.parts.neighbours_along(self.me, self.stencil.n_dims - 1)
         return self.storage.lead + self.live(0).z1 if after is None else -1
-
-    @property
-    def own_bytes(self) -> int:
-        """Bytes of this PE's points."""
-        return self.stencil.item_bytes * math.prod(self.parts.own(self.me))
 
 
 def box_of(bounds: Sequence[tuple[int, int]]) -> Box:

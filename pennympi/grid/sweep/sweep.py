@@ -9,7 +9,6 @@ from ...annotations import AnyStream
 from ...arrays.array_view import ArrayView
 from ...arrays.dtypes import TABLE
 from ...collectives.base import CollectiveContext
-from ...job.on_all import on_all
 from ...kernels.sweep.formula import value_of
 from ..decomposition import Decomposition
 from ..gather_io import device_array
@@ -76,15 +75,3 @@ class Sweep:
 
     def __repr__(self) -> str:
         return f"<Sweep: {self._text}, {self._chosen.engine.name} of depth {self.depth}>"
-
-
-def plan(
-    context: CollectiveContext,
-    parts: Decomposition,
-    plan_allreduce: Callable[..., Any],
-    check: Callable[[], tuple[Wanted, list[ArrayView]]],
-) -> Sweep:
-    """A plan of what ``check`` gives, which must be the same on all PEs.  Collective.  An error is raised on every PE."""
-    context.guard.check_open()
-    wanted, views = on_all(context.job, "plan of sweeps", check, lambda made: made[0].text)
-    return Sweep(context, parts, plan_allreduce, wanted, views)
