@@ -32,7 +32,6 @@ FROM_BYTES = {
 }  # fmt: skip
 _HOST = {np.ndarray, bytearray, bytes, mmap}
 _FIRST, _SECOND = {np.ndarray, MPI.InPlaceType}, {np.ndarray, int, type(None)}  # arguments of a call of plain arrays
-_MOST = 32  # bytes of an element of MPI's own types
 
 
 class Comm(MPI.Intracomm):
@@ -71,7 +70,7 @@ class Comm(MPI.Intracomm):
                 return _predefined, (name,)
         return super().__reduce__()
 
-    # Each collective looks at the size of its message first, which takes 0.1 us.
+    # Each collective looks at the size of its message first, which takes 0.15 us, 0.2 of a list.
     def Bcast(self, buf: Any, root: int = 0) -> None:
         if _is_small(buf, FROM_BYTES["Bcast"]):
             return _MPI.Bcast(self, buf, root)
@@ -153,10 +152,10 @@ def _is_small(buffer: Any, least: int, n_parts: int = 1) -> bool:
     """Whether a message is certainly of the host and smaller."""
     if type(buffer) is np.ndarray:
         return buffer.nbytes < least
-    if type(buffer) not in (list, tuple) or not buffer or type(buffer[0]) not in _HOST:
+    if not (type(buffer) is list or type(buffer) is tuple) or not buffer or type(buffer[0]) not in _HOST:
         return False
-    if len(buffer) == 3 and type(buffer[1]) is int:
-        return buffer[1] * n_parts * _MOST < least
+    if len(buffer) == 3 and type(buffer[1]) is int and type(buffer[2]) is MPI.Datatype:
+        return buffer[1] * n_parts * buffer[2].size < least
     return (buffer[0].nbytes if type(buffer[0]) is np.ndarray else len(buffer[0])) < least
 
 
