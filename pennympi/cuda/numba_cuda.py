@@ -9,7 +9,8 @@ from unittest import mock
 import numba
 import numpy as np
 
-with mock.patch.object(np, "row_stack", np.vstack, create=True):  # numba-cuda 0.30 takes it, and numpy 2.5 has none
+with mock.patch.object(np, "row_stack", np.vstack, create=True):  # which arraymath takes, and NumPy 2.5 lacks
+    import numba.cuda.np.arraymath
     import numba_cuda
     from numba import cuda
     from numba.cuda import cgutils, dispatcher, types  # dispatcher is private, as nvvm
