@@ -26,6 +26,7 @@ from pennympi.kernels.allreduce import TABLE as ALGORITHMS
 from pennympi.kernels.exchange import TABLE as FORMS
 from pennympi.kernels.halo.exchange import exchange_halos
 
+CUDA_12 = version("cuda-bindings").startswith("12.")
 N_PES = 4
 TWO_NODES = Topology((0, 0, 1, 1), ll128_safe=False, stores=False)
 # Loads, the op and stores are alike in every algorithm: each has a dtype and an op in turn, so that all are compiled.
@@ -115,7 +116,7 @@ def test_small_elements(algorithm, name, op, cc):
     assert (packed in code) == (name == "float16" or (name == "bfloat16" and op != "max"))
     assert "32767" not in code, "rounded by integers"
     # float32 needs 80, and a kernel of more is compiled again, for 64: so is this one by CUDA 13, which takes 92.
-    if algorithm == "two_shot" and version("cuda-bindings").startswith("12."):
+    if algorithm == "two_shot" and CUDA_12:
         assert backend.registers(backend._assembled(code, cc)) <= backend.MOST_REGISTERS
 
 
@@ -203,6 +204,7 @@ def test_by_rooms(kernel):
     assert held and held[0] < asked[-1] < given[-1]
 
 
+@pytest.mark.xfail(MLIR and not CUDA_12, reason="NVVM 13.5 loads rows in smaller parts (docs/compilers.md)", strict=True)
 @pytest.mark.parametrize(("name", "cc"), [("float32", AMPERE), ("float64", HOPPER)])
 def test_jacobi(name, cc):
     """A thread loads its columns of its rows by 16 bytes before it stores any, and no product of the formula is fused."""
