@@ -22,10 +22,10 @@ def primitives(module: dict[str, Any]) -> None:
     """Make the functions of a module primitives.  module: its globals"""
     for name, value in list(module.items()):
         if isinstance(value, FunctionType) and value.__module__ == module["__name__"]:
-            module[name] = primitive(value)
+            module[name] = stub_of(value)
 
 
-def primitive(function: Callable[..., Any]) -> Callable[..., Any]:
+def stub_of(function: Callable[..., Any]) -> Callable[..., Any]:
     """A stub that ``bind`` replaces; to call it is an error."""
 
     def stub(*args: Any) -> Any:
@@ -39,5 +39,5 @@ def primitive(function: Callable[..., Any]) -> Callable[..., Any]:
     stub.__name__, stub.__qualname__, stub.__doc__ = function.__name__, function.__name__, function.__doc__
     stub.__module__ = function.__module__
     stub.__wrapped__ = function  # type: ignore[attr-defined]  # whose signature help() shows
-    stub.primitive = True  # type: ignore[attr-defined]
+    stub.is_primitive = True  # type: ignore[attr-defined]
     return stub

@@ -48,7 +48,7 @@ def bind(
     made = {} if made is None else made
 
     def rebind(value: Any) -> Any:
-        if getattr(value, "primitive", False):
+        if getattr(value, "is_primitive", False):
             if value.__name__ not in implementations:
                 raise KeyError(f"this backend has no implementation for the primitive {value.__name__!r}")
             return implementations[value.__name__]
@@ -119,7 +119,7 @@ def _read(function: FunctionType) -> dict[str, Any]:
 def helpers(function: Any) -> list[FunctionType]:
     """The plain functions that a function calls."""
     found = _found(function).values()
-    return [one for one in found if isinstance(one, FunctionType) and not hasattr(one, "primitive")]
+    return [one for one in found if isinstance(one, FunctionType) and not hasattr(one, "is_primitive")]
 
 
 @cache
@@ -130,8 +130,8 @@ def names_reached(function: FunctionType) -> set[str]:
     for one in functions:  # the list grows meanwhile
         for name, value in _found(one).items():
             value = getattr(value, "py_func", value)
-            reached |= {name, value.__name__} if hasattr(value, "primitive") else {name}
-            if isinstance(value, FunctionType) and not hasattr(value, "primitive") and value not in functions:
+            reached |= {name, value.__name__} if hasattr(value, "is_primitive") else {name}
+            if isinstance(value, FunctionType) and not hasattr(value, "is_primitive") and value not in functions:
                 functions.append(value)
     return reached
 
@@ -228,7 +228,7 @@ def _digest(function: Any, known: dict[Any, str], files: set[str]) -> str:
         parts.append(f"{code.co_code.hex()} {code.co_consts} {code.co_names}")
     for name, found in sorted(_found(function).items()):
         value = getattr(found, "py_func", found)
-        if isinstance(value, FunctionType) and not hasattr(value, "primitive"):
+        if isinstance(value, FunctionType) and not hasattr(value, "is_primitive"):
             parts.append(f"{name} = {known.get(value) or _digest(value, known, files)}")
         elif isinstance(value, type) and hasattr(value, "_fields"):
             parts.append(f"{name} = {value._fields}")

@@ -6,9 +6,9 @@ If one is not replaced, an error names it, as for the primitives.
 
 from typing import Any
 
-from ..kernels.primitive import primitive
+from ..kernels.primitive import stub_of
 
-instruction: Any = primitive
+instruction: Any = stub_of
 
 
 def number(name: str, doc: str) -> Any:
@@ -17,4 +17,4 @@ def number(name: str, doc: str) -> Any:
     def stub() -> None: ...
 
     stub.__name__, stub.__doc__ = name, doc
-    return primitive(stub)
+    return stub_of(stub)

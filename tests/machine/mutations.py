@@ -115,7 +115,7 @@ def helpers(function: FunctionType) -> dict[str, FunctionType]:
     found: dict[str, FunctionType] = {}
     for name in globals_read(function):
         value = function.__globals__.get(name)
-        if type(value) is FunctionType and not hasattr(value, "primitive"):
+        if type(value) is FunctionType and not hasattr(value, "is_primitive"):
             found |= {name: value} | helpers(value)
     return found
 
