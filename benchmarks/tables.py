@@ -15,6 +15,8 @@ sys.path.insert(0, str(ROOT))
 
 import plots  # noqa: E402
 import predictions  # noqa: E402
+from captions import TOP, link, machine, short, source, table  # noqa: E402
+from comm_tables import choices, osu  # noqa: E402
 from measure import COMMANDS  # noqa: E402
 from rows import RESULTS, read  # noqa: E402
 
@@ -29,45 +31,15 @@ TITLES = {
     "all_to_allv": "All-to-all by counts",
 }  # fmt: skip
 MODES = {"graph": "in a CUDA graph", "eager": "one by one", "host": "on CPUs"}
-LIBRARIES = ("NCCL", "NVSHMEM", "CUDA driver", "numba", "numba-cuda", "mpi")
 HALO_WAYS = {
     "packed": "Sendrecv, packed", "subarrays": "Sendrecv, subarrays", "persistent": "persistent requests, packed",
 }  # fmt: skip
 MOST_LINES = 20  # of a table of collectives; of more sizes every second is shown
-TOP = "TOP/"  # of a link: the way from the document to the root, see ``filled``
 
 
 def results(*names):
     """The files of results of commands, in the order of the commands."""
     return [path for name in names for path in sorted(RESULTS.glob(f"{name}-[0-9]x*.json"))]
-
-
-def table(head, lines):
-    """A table in Markdown.  head: texts;  lines: of cells"""
-    first, *others = ["| " + " | ".join(map(str, one)) + " |" for one in (head, *lines)]
-    return "\n".join([first, "|" + "---|" * len(head), *others])
-
-
-def link(text, path):
-    """A link to a raw result."""
-    return f"[{text}]({TOP}benchmarks/results/{path.name})"
-
-
-def source(path):
-    """The end of a caption: the raw result, and what measures it."""
-    name = next(one for one in sorted(COMMANDS, key=len, reverse=True) if path.name.startswith(f"{one}-"))
-    return f"{link('raw', path)}, `benchmarks/measure.py {name}`"
-
-
-def machine(facts):
-    """The PEs and their device, and the libraries, in words."""
-    named = [f"{key} {facts[key]}".removeprefix("mpi ") for key in LIBRARIES if key in facts]
-    return f"{facts['PEs']} x {facts['device']}, {', '.join([*named, facts.get('date', '')]).rstrip(', ')}"
-
-
-def short(us):
-    """A time as tables of solvers have it."""
-    return "" if us is None else f"{us:.1f}" if us < 100 else f"{us:.0f}"
 
 
 # Collectives ---------------------------------------------------------------------------
@@ -112,34 +84,6 @@ def between_hosts(path):
         lines.append([size_text(size), *cells, f"{fastest} {us[fastest][size]:.0f}"])
     yield f"Plans, median, slowest PE, {found.facts['nodes']}, {found.facts['mpi']} ({source(path)}):"
     yield table(["AllReduce", "MPI, us", "as chosen, us", "times faster", "fastest algorithm, us"], lines)
-
-
-def choices(path):
-    """Comm beside the two that it chooses from."""
-    facts, rows = read(path)
-    us = {(row["call"], row["size"], row["way"]): row["least_us"] for row in rows}
-    sizes, lines = sorted({row["size"] for row in rows}), []
-    for call in dict.fromkeys(row["call"] for row in rows):
-        both = [(us[call, size, "Comm"], min(us[call, size, way] for way in ("mpi4py", "team"))) for size in sizes]
-        lines.append([f"`{call}`", *(f"{short(mine)} ({mine / better:.2f})" for mine, better in both)])
-    what = "`Comm`, slowest rank, us a call, the least of many bursts, and over the faster of mpi4py and the team"
-    yield f"{what} ({machine(facts)}, {source(path)}):"
-    yield table(["bytes in all", *map(size_text, sizes)], lines)
-
-
-def osu(path):
-    """mpi4py's OSU benchmarks."""
-    facts, rows = read(path)
-    us = {(row["program"], row["way"], row["size"]): row["us"] for row in rows}
-    sizes = [0, 8, 1 << 10, 1 << 14, 1 << 17, 1 << 20]
-    lines = [
-        [program, "`Comm`" + way.removeprefix("pennympi") if way != "mpi4py" else way]
-        + [short(us.get((program, way, size))) for size in sizes]
-        for program, way in dict.fromkeys((row["program"], row["way"]) for row in rows)
-    ]
-    what = "mpi4py's OSU benchmarks, unchanged, slowest rank, us a message, the median of runs by turns"
-    yield f"{what} ({machine(facts)}, {source(path)}):"
-    yield table(["program", "communicator", *map(size_text, sizes)], lines)
 
 
 # Solvers -------------------------------------------------------------------------------

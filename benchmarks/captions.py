@@ -1,0 +1,34 @@
+"""Tables in Markdown, and the captions that say of what."""
+
+from measure import COMMANDS
+
+LIBRARIES = ("NCCL", "NVSHMEM", "CUDA driver", "numba", "numba-cuda", "mpi")
+TOP = "TOP/"  # of a link: the way from the document to the root, see ``filled``
+
+
+def table(head, lines):
+    """A table in Markdown.  head: texts;  lines: of cells"""
+    first, *others = ["| " + " | ".join(map(str, one)) + " |" for one in (head, *lines)]
+    return "\n".join([first, "|" + "---|" * len(head), *others])
+
+
+def link(text, path):
+    """A link to a raw result."""
+    return f"[{text}]({TOP}benchmarks/results/{path.name})"
+
+
+def source(path):
+    """The end of a caption: the raw result, and what measures it."""
+    name = next(one for one in sorted(COMMANDS, key=len, reverse=True) if path.name.startswith(f"{one}-"))
+    return f"{link('raw', path)}, `benchmarks/measure.py {name}`"
+
+
+def machine(facts):
+    """The PEs and their device, and the libraries, in words."""
+    named = [f"{key} {facts[key]}".removeprefix("mpi ") for key in LIBRARIES if key in facts]
+    return f"{facts['PEs']} x {facts['device']}, {', '.join([*named, facts.get('date', '')]).rstrip(', ')}"
+
+
+def short(us):
+    """A time as tables of solvers have it."""
+    return "" if us is None else f"{us:.1f}" if us < 100 else f"{us:.0f}"
