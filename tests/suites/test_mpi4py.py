@@ -1,5 +1,6 @@
 """mpi4py's own tests of its release on the package index, with ``pennympi.Comm`` in place of its communicators."""
 
+import re
 import sys
 
 import pytest
@@ -32,9 +33,9 @@ def ran(folder, which, n_pes, modules, from_bytes):
     """(tests, failures, skipped) on rank 0."""
     env = {"PENNYMPI_COMM_FROM_BYTES": from_bytes, "PENNYMPI_TIMEOUT_S": "60"}
     end = launch(n_pes, str(PROGRAMS / "mpi4py_suite.py"), str(folder), which, *modules, limit_s=300, env=env)
-    lines = [line.split() for line in end.output.splitlines() if line.startswith("RAN ")]
-    assert end.rc == 0 and lines, end.output
-    return tuple(map(int, lines[-1][1:]))
+    found = re.search(r"RAN (\d+) (\d+) (\d+)\n", end.output)
+    assert end.rc == 0 and found, end.output
+    return tuple(map(int, found.groups()))
 
 
 @pytest.mark.parametrize("n_pes", [1, 2, 3, 5])

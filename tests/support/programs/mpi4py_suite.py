@@ -5,6 +5,7 @@ mpi4py_suite.py FOLDER plain|comm MODULE ...      prints a line "RAN tests failu
 With a Comm the tests use CuPy's arrays, too, where there is a GPU.  MPI alone may not take them.
 """
 
+import os
 import sys
 import unittest
 
@@ -34,5 +35,5 @@ for name, module in hidden.items():
 found = unittest.TextTestRunner(verbosity=0).run(unittest.defaultTestLoader.loadTestsFromNames(modules))
 wrong = len(found.failures) + len(found.errors)
 if COMM_WORLD.rank == 0:
-    print("\nRAN", found.testsRun, wrong, len(found.skipped), flush=True)
+    os.write(1, f"\nRAN {found.testsRun} {wrong} {len(found.skipped)}\n".encode())  # print may write its words apart
 sys.exit(wrong > 0)
