@@ -10,6 +10,7 @@ from .remote import function, post, test
 
 SHORT_NAPS, MORE_NAPS = 40, 200  # looks without a message, after which the receiving thread sleeps longer
 MOST_TAKEN = 64  # messages at a look
+LAST_LOOKS = 8  # at the end of a channel: a look may only bring MPI forward
 
 
 @function
@@ -134,9 +135,14 @@ def begin(process, channel):
 
 
 def end(process, channel):
-    """End a channel: afterwards no thread receives on it."""
+    """End a channel: afterwards no thread receives on it.
+
+    What has come by then is taken, else MPI would give it to the next team, whose communicator may have the same number.
+    """
     while not take(process + 8 * r.LOCK):
         nap(1)
+    for _ in range(LAST_LOOKS):
+        receive(channel, MOST_TAKEN)
     n = load_word(process + 8 * r.N_CHANNELS) - 1
     for k in range(n):
         if load_word(process + 8 * (r.CHANNELS + k)) == channel:
