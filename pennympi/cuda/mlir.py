@@ -109,7 +109,7 @@ def intrinsic(function: Callable[..., Any]) -> Any:
         return signature, lowered
 
     made = _intrinsic(typed)
-    refresh_registries(target=False)  # the compiler looks for new ones only when it is told to
+    refresh_registries(target=False)  # the compiler looks for new ones only then
     return made
 
 
