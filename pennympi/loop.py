@@ -5,7 +5,7 @@ from typing import Any
 
 from .annotations import AnyStream
 from .arrays.array_view import ArrayView
-from .arrays.dtypes import TABLE, is_int
+from .arrays.dtypes import TABLE, positive
 from .backend import Body
 from .collectives.base import CollectiveContext
 from .compile.bind import annotated_kinds
@@ -102,12 +102,9 @@ def make_loop(context: CollectiveContext, body: Any, value: Any, below: Any, mos
         bodies = list(body) if isinstance(body, Sequence) else [body]
         if not bodies or not all(map(callable, bodies)):
             raise TypeError(f"body must be a function of a stream, or a sequence of such, got {body!r}")
-        if not is_int(most):
-            raise TypeError(f"most must be an int, got {most!r}")
-        if most < 1:
-            raise ValueError(f"most must be at least 1, got {most}")
+        runs = positive("most", most)
         word = None if done is None else one("done", done, "int64")
-        return bodies, one("value", value, "float32", "float64"), float(below), int(most), word
+        return bodies, one("value", value, "float32", "float64"), float(below), runs, word
 
     def in_words(made: tuple[list[Body], ArrayView, float, int, ArrayView | None]) -> str:
         bodies, view, limit, runs, _ = made

@@ -1,5 +1,6 @@
 """The element types of the library."""
 
+import operator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,6 +80,23 @@ def is_int(value: Any) -> bool:
     if type(value) is int:  # nearly always, and fast
         return True
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def positive(name: str, value: Any) -> int:
+    """``value`` as an int.  Raises TypeError if it is not an int, ValueError if it is below 1."""
+    if not is_int(value):
+        raise TypeError(f"{name} must be an int, got {value!r}")
+    if value < 1:
+        raise ValueError(f"{name} must be at least 1, got {value}")
+    return int(value)
+
+
+def ints(name: str, value: Any, n: int = 1) -> tuple[int, ...]:
+    """A sequence of ints as a tuple, and one int as ``n`` of it.  Raises TypeError."""
+    try:
+        return tuple(map(operator.index, value)) if hasattr(value, "__iter__") else (operator.index(value),) * n
+    except TypeError:
+        raise TypeError(f"{name} {value!r} is not an int or a sequence of ints") from None
 
 
 def dtype_of_value(value: Any) -> DType:

@@ -8,7 +8,7 @@ from mpi4py.MPI import IN_PLACE
 
 from ..annotations import Plan
 from ..arrays.array_view import ArrayView, check_pair
-from ..arrays.dtypes import DType, is_int
+from ..arrays.dtypes import DType, positive
 from ..backend import Backend, Run
 from ..call_guard import CallGuard
 from ..compile.bind import CONSTANTS, parameters
@@ -176,13 +176,7 @@ class Collective:
         """What a launch may use.  Raises TypeError or ValueError unless ``sms`` is None or a positive int."""
         most = self.backend.max_blocks
         sms = self._sms if sms is None else sms
-        if sms is not None:
-            if not is_int(sms):
-                raise TypeError(f"sms must be an int, got {sms!r}")
-            if sms < 1:
-                raise ValueError(f"sms must be at least 1, got {sms}")
-            most = min(int(sms), most)
-        return Limits(most, self.backend.buffer_bytes)
+        return Limits(most if sms is None else min(positive("sms", sms), most), self.backend.buffer_bytes)
 
     def _describe(self, call: Kind, chosen: Algorithm | None = None, sms: int | None = None, plan: int = 0) -> str:
         """A call in words that are the same on every PE, and differ where the messages do."""

@@ -1,11 +1,11 @@
 """The arguments of ``Team.grid``, checked before any PE sends anything."""
 
 import math
-import operator
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from ..arrays.dtypes import ints
 from ..job.job import Job
 from ..job.on_all import on_all
 from ..kernels.algorithm import Topology
@@ -49,10 +49,7 @@ def decomposition_of(topology: Topology, shape: Any, dims: Any, periodic: Any, h
 
 def _ints(name: str, value: Any, n: int | None, least: int) -> Sizes:
     """Ints of at least ``least`` by dimension.  n: of dimensions, None: any.  Raises TypeError or ValueError."""
-    try:
-        sizes = tuple(map(operator.index, value)) if hasattr(value, "__iter__") else (operator.index(value),) * (n or 1)
-    except TypeError:
-        raise TypeError(f"{name} {value!r} is not an int or a sequence of ints") from None
+    sizes = ints(name, value, n or 1)
     if n is not None and len(sizes) != n:
         raise ValueError(f"{name} {sizes} has {len(sizes)} numbers for {n} dimensions")
     if any(one < least for one in sizes):

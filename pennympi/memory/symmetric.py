@@ -1,14 +1,13 @@
 """Symmetric arrays: their allocation, and views of the peers' instances."""
 
 import math
-import operator
 from bisect import bisect_right, insort
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeVar
 from weakref import ref
 
 from ..arrays.array_view import ArrayView
-from ..arrays.dtypes import DType, dtype_of
+from ..arrays.dtypes import DType, dtype_of, ints
 from ..backend import Backend
 from ..errors import Unsupported
 from ..job.job import Job
@@ -237,10 +236,7 @@ def keep(kept: dict[Any, T], key: Any, value: T) -> T:
 
 def _shape(shape: Any) -> tuple[int, ...]:
     """A shape as a tuple.  Raises TypeError if it is not made of ints, ValueError if no array can have it."""
-    try:
-        sizes = tuple(map(operator.index, shape)) if hasattr(shape, "__iter__") else (operator.index(shape),)
-    except TypeError:
-        raise TypeError(f"shape {shape!r} is not an int or a sequence of ints") from None
+    sizes = ints("shape", shape)
     if any(n < 0 for n in sizes):
         raise ValueError(f"shape {sizes} has a negative size")
     if len(sizes) > MOST_DIMENSIONS:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, get_args
 
 from ...annotations import EngineName
 from ...arrays.array_view import ArrayView
-from ...arrays.dtypes import is_int
+from ...arrays.dtypes import positive
 from ...errors import Unsupported
 from ...kernels.in_kernel.exact import MAX_TOTAL
 from ...kernels.sweep.formula import Stencil
@@ -70,10 +70,7 @@ def checked(
         )
     numbers = _numbers(args)
     _check_formula(formula, n_dims, len(numbers), len(views) - 2)
-    if not is_int(sweeps):
-        raise TypeError(f"sweeps {sweeps!r} is not an int")
-    if sweeps < 1:
-        raise ValueError(f"sweeps must be at least 1, got {sweeps}")
+    sweeps = positive("sweeps", sweeps)
     if not (isinstance(norm, bool) or norm == "every"):
         raise ValueError(f"norm must be False, True or 'every', got {norm!r}")
     if engine not in get_args(EngineName):
@@ -90,7 +87,7 @@ def checked(
             "cut another dimension by dims=..., use fewer PEs, or norm=False"
         )
     stencil = Stencil(formula, n_dims, dtype.name, len(numbers), len(views) == len(names))
-    return Wanted(stencil, numbers, int(sweeps), NORMS[norm], engine, depth)
+    return Wanted(stencil, numbers, sweeps, NORMS[norm], engine, depth)
 
 
 def _numbers(args: Any) -> tuple[float, ...]:
@@ -117,10 +114,7 @@ def _check_depth(depth: Any, engine: str, parts: Decomposition) -> None:
     """Raise TypeError or ValueError for a depth that is no int, or that the halos do not allow."""
     if depth is None:
         return
-    if not is_int(depth):
-        raise TypeError(f"depth {depth!r} is not an int")
-    if depth < 1:
-        raise ValueError(f"depth must be at least 1, got {depth}")
+    depth = positive("depth", depth)
     if engine == "plain" and depth > 1:
         raise ValueError(f"the plain engine does one sweep a pass: leave depth={depth} away, or use engine='blocked'")
     most = deepest(parts)
