@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from on_device import device, same, to_numpy, write
 from reductions import expected_plus, op_of, own
+from refused import refused
 
 from pennympi import Unsupported
 from pennympi.arrays.dtypes import TABLE as DTYPES
@@ -54,24 +55,20 @@ def test_auto_plan_and_plain_memory(team):
         assert same(out, np.full(count, total + 7))
 
 
-def test_refused(team, monkeypatch):
+def test_bad_residuals(team, monkeypatch):
     x, out, rest = (device(team, np.ones(8, np.float32)) for _ in range(3))
-    for call in (team.allreduce, team.plan_allreduce):
-        for bad, error, match in (
-            (rest[:-1], ValueError, "must be alike"),
-            (device(team, np.ones(8)), ValueError, "must be alike"),
-            (rest[::2], ValueError, "not contiguous: pass"),
-            (3, TypeError, "is not a"),
-        ):
-            with pytest.raises(error, match=match):
-                call(x, out, residual=bad)
-        with pytest.raises(ValueError, match="overlap.*residual=out"):
-            call(x[:4], out[:4], residual=out[1:5])
-        unable = next(name for name, algorithm in TABLE.items() if not algorithm.residual)
-        with pytest.raises(Unsupported, match=f"{unable} can't add a residual: use .*one_shot"):
-            call(x, out, algorithm=unable, residual=rest)
+    for bad, error, match in (
+        (rest[:-1], ValueError, "must be alike"),
+        (device(team, np.ones(8)), ValueError, "must be alike"),
+        (rest[::2], ValueError, "not contiguous: pass"),
+        (3, TypeError, "is not a"),
+    ):
+        refused(error, match, team.allreduce, x, out, residual=bad)
+    refused(ValueError, "overlap.*residual=out", team.allreduce, x[:4], out[:4], residual=out[1:5])
+    unable = next(name for name, algorithm in TABLE.items() if not algorithm.residual)
+    message = f"{unable} can't add a residual: use .*one_shot"
+    refused(Unsupported, message, team.allreduce, x, out, algorithm=unable, residual=rest)
     monkeypatch.setenv("PENNYMPI_ALGORITHM", f"allreduce:{unable}")
-    with pytest.raises(Unsupported, match="can't add a residual"):
-        team.plan_allreduce(x, out, residual=rest)
+    refused(Unsupported, "can't add a residual", team.plan_allreduce, x, out, residual=rest)
     monkeypatch.delenv("PENNYMPI_ALGORITHM")
     assert same(out, np.ones(8)) and same(team.allreduce(x, out, residual=rest), np.full(8, team.n_pes + 1))

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from collective_cases import CASES, Call
 from on_device import same, to_numpy, write
+from refused import refused
 from sweep_reference import laplace
 
 import pennympi
@@ -246,15 +247,12 @@ def test_errors_name_the_remedy(team):
         ((body, value, 0, 1, two.view("int64")), ValueError, "done must have one element, got 2"),
     ]
     for args, kind, text in every:
-        with pytest.raises(kind, match=text):
-            team.plan_loop(*args)
+        refused(kind, text, team.plan_loop, *args)
     if team.n_pes > 1:
         for args in ((body, value, team.me), (body, value, 0, 5 + team.me), ([body] * (1 + team.me), value, 0)):
-            with pytest.raises(ValueError, match="each PE must ask for the same loop: this one asks for"):
-                team.plan_loop(*args)
+            refused(ValueError, "each PE must ask for the same loop: this one asks for", team.plan_loop, *args)
         error, text = (ValueError, "PE 0: TypeError") if team.me else (TypeError, "body must be")
-        with pytest.raises(error, match=text):
-            team.plan_loop(body if team.me else None, value, 0)
+        refused(error, text, team.plan_loop, body if team.me else None, value, 0)
 
 
 def test_a_body_that_raises_on_one_pe(team):
@@ -282,10 +280,8 @@ def test_a_loop_ends_with_its_arrays_and_its_team(team, freed):
     loop = team.plan_loop(lambda stream: None, value, 0, done=done)
     loop()
     team.free(arrays[freed])
-    with pytest.raises(ValueError, match="an array of this plan was freed: make the plan anew"):
-        loop()
-    with pytest.raises(ValueError, match="was freed"):
-        team.plan_loop(lambda stream: None, value, 0, done=done)
+    refused(ValueError, "an array of this plan was freed: make the plan anew", loop)
+    refused(ValueError, "was freed", team.plan_loop, lambda stream: None, value, 0, done=done)
     team.free(arrays[1 - freed])
     gone = ref(loop)
     del loop

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import platformdirs
 import pytest
-from init_refused import refused
+from refused import bad_init
 
 import pennympi
 from pennympi import settings
@@ -90,13 +90,13 @@ def test_init_compares_settings_and_arguments(team, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setenv(f"PENNYMPI_{name}", other if me_last else one)
             default = SETTINGS[f"PENNYMPI_{name}"].default
-            refused(team, SettingError, f"PENNYMPI_{name} is {one or default} on PE 0 and {other} on PE {last}: set it")
+            bad_init(team, SettingError, f"PENNYMPI_{name} is {one or default} on PE 0 and {other} on PE {last}: set it")
     with monkeypatch.context() as patch:
         patch.setenv("PENNYMPI_TIMEOUT_S", "1e12" if me_last else "60")
-        refused(team, SettingError, f"PE {last}: PENNYMPI_TIMEOUT_S='1e12' cannot be used")
+        bad_init(team, SettingError, f"PE {last}: PENNYMPI_TIMEOUT_S='1e12' cannot be used")
     for name, one, other in (("heap_bytes", 1 << 20, 2 << 20), ("sms", None, 3)):
         message = f"{name} is {one} on PE 0 and {other} on PE {last}: give init the same {name} on every PE"
-        refused(team, ValueError, message, **{name: other if me_last else one})
+        bad_init(team, ValueError, message, **{name: other if me_last else one})
     for name, bad, error, message in (
         ("heap_bytes", 1e9, TypeError, "heap_bytes must be an int from 4096 to .*, or None, got 1000000000.0"),
         ("heap_bytes", True, TypeError, "heap_bytes must be an int from .*, got True"),
@@ -107,7 +107,7 @@ def test_init_compares_settings_and_arguments(team, monkeypatch):
         ("topology", b"x", TypeError, "is not a name"),
         ("topology", "", pennympi.TopologyError, "is a folder"),
     ):
-        refused(
+        bad_init(
             team, error, f"PE {last}: .*{message}", **{name: bad if me_last else None if name != "backend" else "auto"}
         )
     with monkeypatch.context() as patch:

@@ -4,6 +4,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from on_device import same, to_numpy
+from refused import refused
 
 import pennympi
 from pennympi.arrays.dtypes import TABLE as DTYPES
@@ -40,11 +41,9 @@ def test_dtypes_that_nobody_names(team):
         wanted = np.full(3, value)
         assert made[-1].dtype == wanted.dtype and same(made[-1], wanted)
     for wrong in ("1", object(), [1, 2]):
-        with pytest.raises(TypeError, match="is not a number"):
-            team.full(3, wrong)
+        refused(TypeError, "is not a number", team.full, 3, wrong)
     if team.n_pes > 1:
-        with pytest.raises(ValueError, match="ask for the same symmetric array"):
-            team.full(3, 1 if team.me else 1.0)
+        refused(ValueError, "ask for the same symmetric array", team.full, 3, 1 if team.me else 1.0)
 
 
 @pytest.mark.parametrize("name", DTYPES)
@@ -73,8 +72,7 @@ def test_array_of_other_things(team):
 def test_pes_that_differ(team, odd):
     last = team.me == team.n_pes - 1
     shape, dtype = (8 if odd == "shape" and last else 7), ("int8" if odd == "dtype" and last else "int16")
-    with pytest.raises(ValueError, match=r"the same symmetric array: .*\(7,\) int16 in 14 bytes"):
-        team.empty(shape, dtype)
+    refused(ValueError, r"the same symmetric array: .*\(7,\) int16 in 14 bytes", team.empty, shape, dtype)
     usable(team)
 
 
@@ -85,8 +83,7 @@ def test_pes_that_meet_for_different_things(team, odd):
     arrays, last = [team.zeros(3, "float32") for _ in range(2)], team.me == team.n_pes - 1
     calls = {"gather": lambda: team.gather(1), "free": lambda: team.free(arrays[1])}
     text = r"free of .* in gather \(call " if odd == "gather" else r" array \d+ \(call .* array \d+ \(call "
-    with pytest.raises(pennympi.CollectiveMismatchError, match=text):
-        calls[odd]() if last else team.free(arrays[0])
+    refused(pennympi.CollectiveMismatchError, text, *((calls[odd],) if last else (team.free, arrays[0])))
     for array in arrays:
         team.free(array)
     usable(team)
@@ -127,11 +124,9 @@ def test_a_heap_that_is_too_small_for_a_team(team):
 def test_frees_that_are_refused(team):
     x = team.zeros(10, "float32")
     for wrong in (x[1:], x[:], x.reshape(2, 5), np.zeros(10, np.float32), None):
-        with pytest.raises(ValueError, match="takes the array that empty.* returned, once; not a view"):
-            team.free(wrong)
+        refused(ValueError, "takes the array that empty.* returned, once; not a view", team.free, wrong)
     team.free(x)
-    with pytest.raises(ValueError, match="once; not a view"):
-        team.free(x)
+    refused(ValueError, "once; not a view", team.free, x)
     usable(team)
 
 
