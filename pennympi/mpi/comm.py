@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import wraps
 from importlib.util import find_spec
+from inspect import signature
 from mmap import mmap
 from typing import Any
 
@@ -19,7 +20,7 @@ from ..settings import setting
 from ..start import init
 from ..team import Team
 from . import calls
-from .gpu import REFUSED, STAGED, Persistent, begin, current_stream, refuse, stage, unless_on_gpu
+from .gpu import Persistent, begin, current_stream, refuse, stage, unless_on_gpu
 from .message import NOT_OURS
 
 _MPI = MPI.Intracomm
@@ -163,35 +164,75 @@ def _predefined(name: str) -> Any:
     return getattr(MPI, name)
 
 
-def _giving_comm(name: str) -> Callable[..., Any]:
-    """A method that makes a communicator: a Comm, or COMM_NULL."""
-    plain = getattr(_MPI, name)
+class Cartcomm(Comm, MPI.Cartcomm):
+    """What ``Create_cart`` and ``Sub`` make."""
+
+
+class Graphcomm(Comm, MPI.Graphcomm):
+    """What ``Create_graph`` makes."""
+
+
+class Distgraphcomm(Comm, MPI.Distgraphcomm):
+    """What ``Create_dist_graph`` and ``Create_dist_graph_adjacent`` make."""
+
+
+class Message(MPI.Message):
+    """What ``Mprobe`` and ``Improbe`` find."""
+
+
+_KINDS = {_MPI: Comm} | {kind.__bases__[-1]: kind for kind in (Cartcomm, Graphcomm, Distgraphcomm, Message)}
+_MAKERS = (
+    "Split", "Split_type", "Create", "Create_group", "Create_cart", "Create_graph", "Create_dist_graph",
+    "Create_dist_graph_adjacent", "Sub", "Mprobe", "Improbe",
+)  # fmt: skip
+
+
+def _making_ours(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """A method whose result is an object of the class of this file, or null."""
 
     @wraps(plain)
-    def method(self: Comm, *args: Any, **named: Any) -> Any:
+    def method(self: Any, *args: Any, **named: Any) -> Any:
         made = plain(self, *args, **named)
-        return made if made == MPI.COMM_NULL else Comm(made)
+        return _KINDS[type(made)](made) if made else made
 
     return method
 
 
-def _started(name: str, start: Callable[[Team, calls.Call], Any]) -> Callable[..., Any]:
-    """What a non-blocking or persistent collective of arrays on GPUs does."""
+def _begun(name: str) -> Callable[..., Any]:
+    """What a non-blocking collective of arrays on GPUs does."""
 
-    def on_gpu(comm: Comm, method: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    def on_gpu(comm: Comm, plain: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
         call = comm._call(name, args, named)
-        return refuse(comm, method, args, named) if call is None else start(comm.team, call)
+        return stage(comm, plain, args, named) if call is None else begin(comm.team, call)
 
     return on_gpu
 
 
+def _persistent(on_gpu: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
+    """What a persistent call of arrays on GPUs does, by its non-blocking one."""
+    return lambda comm, _, args, named: Persistent(lambda: on_gpu(comm, plain, args, named))
+
+
+def _for_gpus(base: Any) -> dict[str, Callable[..., Any]]:
+    """The methods of a class of mpi4py's that take a buffer, for arrays on GPUs, too."""
+    methods = {name: getattr(base, name) for name in dir(base) if name[0].isupper() and callable(getattr(base, name))}
+    taking = {name for name in methods if not _BUFFERS.isdisjoint(signature(methods[name]).parameters)}
+    on_gpu: dict[str, Callable[..., Any]] = dict.fromkeys(taking, stage)
+    on_gpu |= {f"I{name.lower()}": _begun(name) for name in FROM_BYTES}
+    for name in ("Attach_buffer", *(name for name in taking if name.endswith("_init"))):
+        begins = f"I{name.removesuffix('_init').lower()}"
+        on_gpu[name] = _persistent(on_gpu[begins], methods[begins]) if begins in taking else refuse
+    return {name: unless_on_gpu(methods[name], on_gpu[name]) for name in taking}
+
+
+_BUFFERS = {"buf", "sendbuf", "recvbuf"}
 _OTHERWISE = {name: getattr(_MPI, name) for name in FROM_BYTES}
-for _name in ("Split", "Split_type", "Create", "Create_group"):
-    setattr(Comm, _name, _giving_comm(_name))
-if find_spec("cupy"):  # else no array lies on a GPU
-    _ON_GPU = dict.fromkeys(REFUSED, refuse) | dict.fromkeys(STAGED, stage)
-    for _name in FROM_BYTES:
-        _ON_GPU |= {f"I{_name.lower()}": _started(_name, begin), f"{_name}_init": _started(_name, Persistent)}
-        _OTHERWISE[_name] = unless_on_gpu(_name, stage)
-    for _name, _on_gpu in _ON_GPU.items():
-        setattr(Comm, _name, unless_on_gpu(_name, _on_gpu))
+for _base, _kind in _KINDS.items():
+    _methods = {name: _making_ours(getattr(_base, name)) for name in _MAKERS if hasattr(_base, name)}
+    if find_spec("cupy"):  # else no array lies on a GPU
+        _methods |= _for_gpus(_base)
+    for _name, _method in _methods.items():
+        if _name in FROM_BYTES and _base is _MPI:
+            _OTHERWISE[_name] = _method
+        elif _base is _MPI or not hasattr(Comm, _name):
+            setattr(_kind, _name, _method)

@@ -5,9 +5,11 @@ An MPI that is not built for CUDA reads an address of a GPU as one of the host, 
 
 from __future__ import annotations
 
+import ctypes
 import warnings
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import wraps
+from threading import Thread
 from typing import Any
 
 from mpi4py import MPI
@@ -17,45 +19,48 @@ from ..team import Team
 from .calls import Call
 from .message import buffer_of, is_on_gpu
 
-STAGED = (
-    "Gather", "Gatherv", "Scatter", "Scatterv", "Scan", "Exscan", "Recv", "Sendrecv", "Sendrecv_replace",
-    "Send", "Ssend", "Bsend", "Rsend", "Isend", "Issend", "Ibsend", "Irsend",
-)  # fmt: skip
-REFUSED = [name for name in dir(MPI.Intracomm) if name.startswith("I") or name.endswith(("_init", "Alltoallw"))]
-_BUF = dict.fromkeys(("Bcast", "Recv", "Sendrecv_replace"), (0, "buf"))
-_WRITTEN = _BUF | {
-    "Sendrecv": (3, "recvbuf")
-}  # the argument that is written, by place and name; of others (1, "recvbuf")
+# The argument that a method writes, by place and name; (1, "recvbuf") of others.
+_WRITTEN = dict.fromkeys(("bcast", "recv", "sendrecv_replace"), (0, "buf")) | {"sendrecv": (3, "recvbuf")}
+_STAGED: set[str] = set()  # what a warning was given for
 
 
-def unless_on_gpu(name: str, on_gpu: Callable[..., Any]) -> Callable[..., Any]:
+def unless_on_gpu(plain: Callable[..., Any], on_gpu: Callable[..., Any]) -> Callable[..., Any]:
     """The method of mpi4py, but ``on_gpu(comm, name, args, named)`` where an argument is an array on a GPU."""
-    plain = getattr(MPI.Intracomm, name)
 
     @wraps(plain)
-    def method(self: MPI.Intracomm, *args: Any, **named: Any) -> Any:
+    def method(self: Any, *args: Any, **named: Any) -> Any:
         if any(map(is_on_gpu, (*args, *named.values()))):
-            return on_gpu(self, name, args, named)
+            return on_gpu(self, plain, args, named)
         return plain(self, *args, **named)
 
     return method
 
 
-def refuse(comm: MPI.Intracomm, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+def refuse(comm: Any, plain: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """Raises Unsupported."""
-    raise Unsupported(f"{name} of an array on a GPU: call the blocking method, or give an array of the host")
+    raise Unsupported(f"{plain.__name__} of an array on a GPU: give an array of the host, or call another method")
 
 
-def stage(comm: MPI.Intracomm, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+def stage(comm: Any, plain: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """Run the method on copies in pinned memory of the host."""
+    name = plain.__name__
+    kind = name.removeprefix("I").lower()
+    written = () if kind.endswith("send") else _WRITTEN.get(kind, (1, "recvbuf"))
     given: dict[Any, Any] = {**dict(enumerate(args)), **named}
     copies = {key: _copied(arg, name) if is_on_gpu(arg) else arg for key, arg in given.items()}
-    places = [copies[place] for place in range(len(args))]
-    result = getattr(MPI.Intracomm, name)(comm, *places, **{key: copies[key] for key in named})
-    written = () if name.lower().endswith("send") else _WRITTEN.get(name, (1, "recvbuf"))
-    for key in given.keys() & written:
-        if is_on_gpu(given[key]):
-            _array(given[key]).set(buffer_of(copies[key]))
+    results = [(_array(given[key]), buffer_of(copies[key])) for key in given.keys() & written if is_on_gpu(given[key])]
+
+    def put_back() -> None:
+        for array, copy in results:
+            with array.device, stream:
+                array.ravel(order="K").set(copy)
+        stream.synchronize()
+
+    stream = current_stream()
+    result = plain(comm, *[copies[place] for place in range(len(args))], **{key: copies[key] for key in named})
+    if isinstance(result, MPI.Request):
+        return _finished(result, put_back, copies)
+    put_back()
     return result
 
 
@@ -63,11 +68,43 @@ def _copied(arg: Any, name: str) -> Any:
     """An argument with a copy of its array."""
     import cupyx
 
-    array = _array(arg)
-    _warn(name, array.nbytes)
+    array = _array(arg).ravel(order="K")
+    if name not in _STAGED:
+        _STAGED.add(name)
+        text = f"{name} of an array on a GPU, {array.nbytes} bytes, goes through memory of the host"
+        warnings.warn(text, stacklevel=5)
     copy = cupyx.empty_pinned(array.shape, array.dtype)
     array.get(out=copy)
     return copy if arg is buffer_of(arg) else type(arg)((copy, *arg[1:]))
+
+
+def _finished(request: MPI.Request, put_back: Callable[[], None], buffers: Any) -> MPI.Request:
+    """A request that is complete when another one is, and its result on the GPU: a thread waits for that.
+
+    buffers: what mpi4py does not hold for all methods until they are complete
+    """
+    found = MPI.Status()
+    failures: list[MPI.Exception] = []
+
+    def query(status: MPI.Status) -> None:
+        if failures:
+            raise failures[0]
+        status.source, status.tag, status.cancelled = found.source, found.tag, found.cancelled
+        status.Set_elements(MPI.BYTE, max(0, found.Get_elements(MPI.BYTE)))
+
+    made = MPI.Grequest.Start(query, lambda: None, lambda is_complete: None if is_complete else request.Cancel())
+    held = MPI.Grequest(made)  # MPI's own handle is gone once the user has waited
+
+    def finish(_: Any) -> None:
+        try:
+            request.Wait(found)
+            put_back()
+        except MPI.Exception as failure:
+            failures.append(failure)
+        held.Complete()
+
+    Thread(target=finish, args=(buffers,), daemon=True).start()
+    return made
 
 
 def _array(arg: Any) -> Any:
@@ -76,11 +113,6 @@ def _array(arg: Any) -> Any:
 
     buffer = buffer_of(arg)
     return cupy.asarray(buffer) if hasattr(buffer, "__cuda_array_interface__") else cupy.from_dlpack(buffer)
-
-
-@cache
-def _warn(name: str, nbytes: int) -> None:
-    warnings.warn(f"{name} of an array on a GPU, {nbytes} bytes, goes through memory of the host", stacklevel=5)
 
 
 def current_stream() -> Any:
@@ -103,25 +135,19 @@ def begin(team: Team, call: Call) -> MPI.Request:
 
 
 class Persistent(MPI.Prequest):
-    """A persistent collective on a GPU.  Waitall and Startall of several take MPI's own requests only."""
+    """A persistent call on a GPU: each Start begins one.  Startall raises MPI.Exception of it."""
 
     _start: Callable[[], MPI.Request] | None
-    _begun: MPI.Request | None
 
-    def __new__(cls, team: Team, call: Call) -> Persistent:
+    def __new__(cls, start: Callable[[], MPI.Request]) -> Persistent:
         made: Persistent = super().__new__(cls)
-        made._start, made._begun = lambda: begin(team, call), None
+        made._start = start
         return made
 
     def Start(self) -> None:
         assert self._start is not None, "the request has been freed"
-        self._begun = self._start()
-
-    def Wait(self, status: Any = None) -> Any:
-        return self._begun.Wait(status) if self._begun else True
-
-    def Test(self, status: Any = None) -> bool:
-        return self._begun.Test(status) if self._begun else True
+        begun = self._start()
+        ctypes.memmove(MPI._addressof(self), MPI._addressof(begun), MPI._sizeof(begun))  # Waitall knows it, too
 
     def Free(self) -> None:
-        self._start = self._begun = None
+        self._start = None

@@ -33,14 +33,14 @@ def buffer_of(spec: Any) -> Any:
 
 
 def is_on_gpu(spec: Any) -> bool:
-    """Whether the array in an argument lies on a GPU, by its address: the CUDA array interface alone does not say so."""
+    """Whether the array in an argument lies on a GPU, by DLPack or its address: CUDA's interface does not say it."""
     buffer = buffer_of(spec)
     if isinstance(buffer, np.ndarray | bytes | bytearray | memoryview):
         return False
+    if hasattr(buffer, "__dlpack_device__"):
+        return buffer.__dlpack_device__()[0] in (CUDA, CUDA_MANAGED)
     if not hasattr(buffer, "__cuda_array_interface__"):
-        device = getattr(buffer, "__dlpack_device__", None)
-        if device is None or device()[0] not in (CUDA, CUDA_MANAGED):
-            return False
+        return False
     try:
         import cupy
     except ImportError:

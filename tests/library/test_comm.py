@@ -99,11 +99,16 @@ def test_sizes_that_differ_by_rank(comm):
 
 @pytest.mark.mpi
 def test_what_is_made_of_it(comm):
-    """Dup, Split and Create give a Comm, which has a team of its own; a rank outside gets COMM_NULL."""
+    """Dup, Split, Create and Create_cart give a Comm, which has a team of its own; a rank outside gets COMM_NULL."""
     half = comm.Split(comm.rank % 2, comm.rank)
     assert type(half) is type(comm.Dup()) is pennympi.Comm
     half.Allreduce(MPI.IN_PLACE, x := np.ones(1 << 16))
     assert (x == half.size).all() and half.team.n_pes == half.size
     half.Free()
+    line = comm.Create_cart([comm.size])
+    assert isinstance(line, pennympi.Comm) and isinstance(line.Sub([True]), pennympi.Comm) and line.dims == [comm.size]
+    line.Allreduce(MPI.IN_PLACE, x := np.ones(1 << 16))
+    assert (x == comm.size).all()
+    line.Free()
     first = comm.Create(comm.group.Incl([0]))
     assert (first == MPI.COMM_NULL) == (comm.rank != 0)

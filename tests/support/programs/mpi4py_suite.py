@@ -9,6 +9,7 @@ import os
 import sys
 import unittest
 
+import numpy
 from mpi4py import MPI
 
 import pennympi
@@ -26,12 +27,19 @@ except ImportError:
     has_gpu = False
 hidden = {name: sys.modules.get(name) for name in ("numba", "cupy") if name == "numba" or which == "plain" or not has_gpu}
 sys.modules.update(dict.fromkeys(hidden))
-import arrayimpl  # noqa: E402, F401
+import arrayimpl  # noqa: E402
 
 for name, module in hidden.items():
     del sys.modules[name]
     if module is not None:
         sys.modules[name] = module
+if has_gpu and which == "comm":  # NumPy 2 refuses -1 as an unsigned number
+    fill = arrayimpl.GPUArrayCuPy.__init__
+
+    def wrapping(array, value, typecode, *others):
+        fill(array, numpy.asarray(value).astype(typecode).item() if isinstance(value, int) else value, typecode, *others)
+
+    arrayimpl.GPUArrayCuPy.__init__ = wrapping
 found = unittest.TextTestRunner(verbosity=0).run(unittest.defaultTestLoader.loadTestsFromNames(modules))
 wrong = len(found.failures) + len(found.errors)
 if COMM_WORLD.rank == 0:
