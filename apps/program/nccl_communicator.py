@@ -13,10 +13,6 @@ class Communicator:
         uid = team.comm.bcast(nccl.get_unique_id() if team.me == 0 else None)
         self.comm = nccl.Communicator.init(team.n_pes, team.me, uid)
 
-    def sum(self, source: Any, target: Any, stream: Any) -> None:
-        """target = sum of source over the PEs."""
-        self.comm.allreduce(source, target, self.nccl.SUM, stream=stream.ptr)
-
 
 def missing(team: Any) -> str:
     """Why NCCL cannot be used; "" if it can.  Collective."""
