@@ -107,9 +107,8 @@ def test_init_compares_settings_and_arguments(team, monkeypatch):
         ("topology", b"x", TypeError, "is not a name"),
         ("topology", "", pennympi.TopologyError, "is a folder"),
     ):
-        bad_init(
-            team, error, f"PE {last}: .*{message}", **{name: bad if me_last else None if name != "backend" else "auto"}
-        )
+        usual = "auto" if name == "backend" else None
+        bad_init(team, error, f"PE {last}: .*{message}", **{name: bad if me_last else usual})
     with monkeypatch.context() as patch:
         patch.setenv("PENNYMPI_PACKETS", "0" if me_last else "auto")
         patch.setenv("PENNYMPI_TIMEOUT_S", "6e1" if me_last else "60")  # the same value
