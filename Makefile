@@ -10,7 +10,7 @@ TESTS = tools/run_tests.py
 # A grid that converges in seconds, and whose exact field is known.
 DEMO = --nx 256 --ny 256 --bc periodic --dtype float64 --niter 100000 --nccheck 2000 --variant blocked --verify analytic
 
-.PHONY: help dev demo test test-rest test-all test-gpu lint docs bench clean
+.PHONY: help dev demo test test-rest test-all test-gpu lint docs clean
 .NOTPARALLEL:
 
 help:  ## list these targets
@@ -54,11 +54,6 @@ lint: .venv/.ready-lint  ## ruff, mypy, who may import whom, and what is unused
 
 docs: .venv/.ready-docs,lint  ## the pages of docs/ as a site: site/index.html
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
-
-bench: .venv/.ready-demo  ## AllReduce beside MPI's own, and the solver on 1, 2 and NP=4 ranks, one csv line each
-	$(IN_VENV) mpirun -np $(NP) python -m pennympi bench allreduce --against mpi $(ARGS)
-	@for n in 1 2 $(NP); do \
-	    $(IN_VENV) mpirun -np $$n python -m apps.jacobi --nx 1024 --ny 1024 --niter 500 --nccheck 100 --csv || exit 1; done
 
 clean:  ## remove what was built (remove .venv by hand)
 	rm -rf build dist demo site *.egg-info .mypy_cache .ruff_cache .pytest_cache

@@ -79,7 +79,8 @@ def run(args: argparse.Namespace) -> int:
         reasons = {one.name: one.why_not(case, *kinds[0]) for one in implementations}
         if all(reasons.values()):
             raise Ended("; ".join(f"{name} can't run here: {why}" for name, why in reasons.items()), WRONG_USE)
-        result = Result(facts(team, implementations), {k: str(v) for k, v in vars(args).items()}, refused=refused)
+        about = facts(team, implementations) | {"command": "python -m pennympi " + " ".join(sys.argv[1:])}
+        result = Result(about, {k: str(v) for k, v in vars(args).items()}, refused=refused)
         effort = Effort(args.iters or CALLS, args.warmup_iters, args.budget_ms, exact=args.iters > 0)
         graph = team.backend == "cuda" and not args.eager
         forms = {"both": (False, True), "out": (False,), "in": (True,)}[args.place]
@@ -93,7 +94,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def facts(team: Team, implementations: Sequence[Implementation]) -> dict[str, Any]:
-    """The machine, the libraries and the command."""
+    """The machine and the libraries."""
     return {
         "pennympi": __version__,
         "backend": team.backend,
@@ -102,5 +103,4 @@ def facts(team: Team, implementations: Sequence[Implementation]) -> dict[str, An
         **{one.name: one.version for one in implementations if one.name in BASELINES},
         "Python": platform.python_version(),
         "date": time.strftime("%Y-%m-%d"),
-        "command": "python -m pennympi " + " ".join(sys.argv[1:]),
     }
