@@ -30,7 +30,7 @@ class ByCounts(Collective):
     def run_eager(self, algorithm: str | Algorithm, stream: Any, sms: int | None, *args: Any) -> None:
         """See ``Collective``.  What a graph has captured it reads whenever it is replayed."""
         streams = self.backend.streams
-        self._reader.begin(streams.capture_id(streams.handle(stream)) != 0)
+        self._reader.begin(streams.capture_id(self._handle_of(stream)) != 0)
         super().run_eager(algorithm, stream, sms, *args)
 
     def make_plan(self, algorithm: str | Algorithm, sms: int | None, *args: Any) -> Plan:
@@ -41,14 +41,17 @@ class ByCounts(Collective):
         """``Heap.facts``, with counts that are lists or tuples of ints."""
         if self._reader.keeps:
             return None
-        given, others = [], []
+        others: list[Any] = []
+        numbers: list[int] = []
         for arg in args:
-            if type(arg) in (list, tuple) and all(type(one) is int for one in arg):
-                given.append(tuple(arg))
+            if type(arg) is list or type(arg) is tuple:
+                if {*map(type, arg)} != {int}:
+                    return None
+                numbers += arg
                 arg = len(arg)
             others.append(arg)
         facts = self.backend.heap.facts(tuple(others))
-        return None if facts is None else (*facts, *given)
+        return None if facts is None else (*facts, *numbers)
 
     def alike(self, x: Any, out: Any) -> tuple[ArrayView, ArrayView]:
         """Both arrays.  Raises as ``views``, ValueError where their dtypes differ."""

@@ -101,8 +101,11 @@ def _to_part(reduce_to: Callable[..., Any], x: Any, n: int, recvbuf: Any, op: MP
 
 def _bytes(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, n_sent: int) -> tuple[Any, Any]:
     """What is sent, ``n_sent`` parts, and what is received, a part from each rank."""
-    out = array_of(recvbuf, comm.size, writable=True).view("uint8")
-    return MPI.IN_PLACE if is_in_place(sendbuf) else array_of(sendbuf, n_sent).view("uint8"), out
+    out = array_of(recvbuf, comm.size, writable=True)
+    if is_in_place(sendbuf):
+        return MPI.IN_PLACE, out
+    x = array_of(sendbuf, n_sent)
+    return (x, out) if x.dtype == out.dtype else (x.view("uint8"), out.view("uint8"))
 
 
 def _reduction(op: MPI.Op, x: Any) -> Any:
@@ -111,20 +114,17 @@ def _reduction(op: MPI.Op, x: Any) -> Any:
     return reduction(op, dtype_of(x.dtype))[0]
 
 
-_view = np.ndarray.view
-# Calls of NumPy's arrays as they are, which saves 2 us.  False: it is not such a call.
-AT_ONCE: dict[str, Callable[..., Any]] = {
-    "Bcast": lambda team, x, root: team.broadcast(x, root),
-    "Allreduce": lambda team, x, out, op: op is MPI.SUM and team.allreduce(out if x is MPI.IN_PLACE else x, out),
-    "Reduce": lambda team, x, out, op, root: (
-        op is MPI.SUM
-        and x is not MPI.IN_PLACE
-        and (team.me != root or out is not None)
-        and team.reduce(x, out, "sum", root)
-    ),
-    "Allgather": lambda team, x, out: team.all_gather(_view(x, "uint8"), _view(out, "uint8")),
-    "Alltoall": lambda team, x, out: team.all_to_all(_view(x, "uint8"), _view(out, "uint8")),
-    "Reduce_scatter_block": lambda team, x, out, op: (
-        op is MPI.SUM and x is not MPI.IN_PLACE and team.reduce_scatter(x, out)
-    ),
-}
+def at_once(team: Team) -> dict[str, Callable[..., None]]:
+    """By mpi4py's method, a call of the team with NumPy's arrays as they are: (algorithm, stream, sms, *arguments)."""
+    if team.backend != "host":
+        return {}
+    return {
+        "Bcast": team._broadcast.run_eager,
+        "Allreduce": team._sums["any"].run_eager,
+        "Reduce": team._reduce.run_eager,
+        "Allgather": team._all_gather.run_eager,
+        "Alltoall": team._all_to_all.run_eager,
+        "Allgatherv": team._all_gatherv.run_eager,
+        "Reduce_scatter_block": team._reduce_scatter.run_eager,
+        "Reduce_scatter": team._reduce_scatterv.run_eager,
+    }

@@ -6,15 +6,16 @@ all ranks decide alike.  Arrays on GPUs always go by the team, or through memory
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import wraps
 from importlib.util import find_spec
 from inspect import signature
 from mmap import mmap
+from types import MappingProxyType
 from typing import Any
 
-import numpy as np
 from mpi4py import MPI
+from numpy import ndarray
 
 from ..settings import setting
 from ..start import init
@@ -28,11 +29,10 @@ NEVER = 1 << 62
 # Sizes from which Comm was faster by a team, of NumPy's arrays at two ranks of a node with MPICH 5.0.  The ranks of an
 # Alltoallv can't know its size alike.
 FROM_BYTES = {
-    "Bcast": 1 << 13, "Allreduce": 1 << 9, "Reduce": 1 << 12, "Allgather": 1 << 14, "Alltoall": 1 << 14,
-    "Reduce_scatter_block": 1 << 14, "Allgatherv": 1 << 17, "Reduce_scatter": 1 << 15, "Alltoallv": NEVER,
+    "Bcast": 1 << 13, "Allreduce": 1 << 4, "Reduce": 1 << 12, "Allgather": 1 << 14, "Alltoall": 1 << 3,
+    "Reduce_scatter_block": 1 << 14, "Allgatherv": 1 << 14, "Reduce_scatter": 1 << 14, "Alltoallv": NEVER,
 }  # fmt: skip
-_HOST = {np.ndarray, bytearray, bytes, mmap}
-_FIRST, _SECOND = {np.ndarray, MPI.InPlaceType}, {np.ndarray, int, type(None)}  # arguments of a call of plain arrays
+_HOST = {ndarray, bytearray, bytes, mmap}
 
 
 class Comm(MPI.Intracomm):
@@ -45,6 +45,7 @@ class Comm(MPI.Intracomm):
     """
 
     _team: Team | None = None
+    _at_once: Mapping[str, Callable[..., Any]] = MappingProxyType({})
 
     def __init__(self, comm: MPI.Comm | None = None):
         from_bytes = setting("PENNYMPI_COMM_FROM_BYTES")
@@ -56,6 +57,7 @@ class Comm(MPI.Intracomm):
         """The team of these ranks; the first use makes it, which is collective."""
         if self._team is None:
             self._team = init(MPI.Intracomm(self))
+            self._at_once = calls.at_once(self._team)
         return self._team
 
     def Free(self) -> None:
@@ -71,61 +73,107 @@ class Comm(MPI.Intracomm):
                 return _predefined, (name,)
         return super().__reduce__()
 
-    # Each collective looks at the size of its message first, which takes 0.15 us, 0.2 of a list.
+    # Each collective looks at the size of its message first.  Calls of NumPy's arrays as they are go to the team at once.
     def Bcast(self, buf: Any, root: int = 0) -> None:
-        if _is_small(buf, FROM_BYTES["Bcast"]):
+        if buf.nbytes < FROM_BYTES["Bcast"] if type(buf) is ndarray else _is_small(buf, "Bcast"):
             return _MPI.Bcast(self, buf, root)
+        if type(buf) is ndarray:
+            try:
+                return self._at_once["Bcast"]("auto", None, None, buf, root)
+            except NOT_OURS:
+                pass
         return self._run("Bcast", buf, root)
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:
-        if _is_small(recvbuf, FROM_BYTES["Allreduce"]):
+        if recvbuf.nbytes < FROM_BYTES["Allreduce"] if type(recvbuf) is ndarray else _is_small(recvbuf, "Allreduce"):
             return _MPI.Allreduce(self, sendbuf, recvbuf, op)
+        x = recvbuf if sendbuf is MPI.IN_PLACE else sendbuf
+        if type(x) is type(recvbuf) is ndarray and op is MPI.SUM:
+            try:
+                return self._at_once["Allreduce"]("auto", None, None, x, recvbuf, "sum")
+            except NOT_OURS:
+                pass
         return self._run("Allreduce", sendbuf, recvbuf, op)
 
     def Reduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0) -> None:
-        if _is_small(recvbuf if sendbuf is MPI.IN_PLACE else sendbuf, FROM_BYTES["Reduce"]):
+        x = recvbuf if sendbuf is MPI.IN_PLACE else sendbuf
+        if x.nbytes < FROM_BYTES["Reduce"] if type(x) is ndarray else _is_small(x, "Reduce"):
             return _MPI.Reduce(self, sendbuf, recvbuf, op, root)
+        if type(sendbuf) is ndarray and op is MPI.SUM and (type(recvbuf) is ndarray or self.rank != root):
+            try:
+                return self._at_once["Reduce"]("auto", None, None, sendbuf, recvbuf, "sum", root)
+            except NOT_OURS:
+                pass
         return self._run("Reduce", sendbuf, recvbuf, op, root)
 
     def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:
-        if _is_small(recvbuf, FROM_BYTES["Allgather"], self.size):
+        least = FROM_BYTES["Allgather"]
+        if recvbuf.nbytes < least if type(recvbuf) is ndarray else _is_small(recvbuf, "Allgather", self):
             return _MPI.Allgather(self, sendbuf, recvbuf)
+        if type(sendbuf) is type(recvbuf) is ndarray and sendbuf.dtype is recvbuf.dtype:
+            try:
+                return self._at_once["Allgather"]("auto", None, None, sendbuf, recvbuf)
+            except NOT_OURS:
+                pass
         return self._run("Allgather", sendbuf, recvbuf)
 
     def Alltoall(self, sendbuf: Any, recvbuf: Any) -> None:
-        if _is_small(recvbuf, FROM_BYTES["Alltoall"], self.size):
+        least = FROM_BYTES["Alltoall"]
+        if recvbuf.nbytes < least if type(recvbuf) is ndarray else _is_small(recvbuf, "Alltoall", self):
             return _MPI.Alltoall(self, sendbuf, recvbuf)
+        if type(sendbuf) is type(recvbuf) is ndarray and sendbuf.dtype is recvbuf.dtype:
+            try:
+                return self._at_once["Alltoall"]("auto", None, None, sendbuf, recvbuf)
+            except NOT_OURS:
+                pass
         return self._run("Alltoall", sendbuf, recvbuf)
 
     def Allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:
-        if _is_small(recvbuf, FROM_BYTES["Allgatherv"]):
+        if type(recvbuf) is list and len(recvbuf) == 2 and type(recvbuf[0]) is ndarray:
+            out, counts = recvbuf
+            if out.nbytes < FROM_BYTES["Allgatherv"]:
+                return _MPI.Allgatherv(self, sendbuf, recvbuf)
+            counts, starts = counts if type(counts) is tuple and len(counts) == 2 else (counts, None)
+            try:
+                is_list = type(sendbuf) is ndarray and type(counts) is list
+                if is_list and sum(counts) * out.itemsize >= FROM_BYTES["Allgatherv"]:
+                    return self._at_once["Allgatherv"]("auto", None, None, sendbuf, out, counts, starts)
+            except NOT_OURS:
+                pass
+        elif _is_small(recvbuf, "Allgatherv"):
             return _MPI.Allgatherv(self, sendbuf, recvbuf)
         return self._run("Allgatherv", sendbuf, recvbuf)
 
     def Alltoallv(self, sendbuf: Any, recvbuf: Any) -> None:
-        if _is_small(recvbuf, FROM_BYTES["Alltoallv"]):
+        if _is_small(recvbuf, "Alltoallv"):
             return _MPI.Alltoallv(self, sendbuf, recvbuf)
         return self._run("Alltoallv", sendbuf, recvbuf)
 
     def Reduce_scatter_block(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:
-        if _is_small(recvbuf if sendbuf is MPI.IN_PLACE else sendbuf, FROM_BYTES["Reduce_scatter_block"], self.size):
+        x = recvbuf if sendbuf is MPI.IN_PLACE else sendbuf
+        least = FROM_BYTES["Reduce_scatter_block"]
+        if x.nbytes < least if type(x) is ndarray else _is_small(x, "Reduce_scatter_block", self):
             return _MPI.Reduce_scatter_block(self, sendbuf, recvbuf, op)
+        if type(sendbuf) is type(recvbuf) is ndarray and op is MPI.SUM:
+            try:
+                return self._at_once["Reduce_scatter_block"]("auto", None, None, sendbuf, recvbuf, "sum")
+            except NOT_OURS:
+                pass
         return self._run("Reduce_scatter_block", sendbuf, recvbuf, op)
 
     def Reduce_scatter(self, sendbuf: Any, recvbuf: Any, recvcounts: Any = None, op: MPI.Op = MPI.SUM) -> None:
-        if _is_small(recvbuf if sendbuf is MPI.IN_PLACE else sendbuf, FROM_BYTES["Reduce_scatter"]):
+        x = recvbuf if sendbuf is MPI.IN_PLACE else sendbuf
+        if x.nbytes < FROM_BYTES["Reduce_scatter"] if type(x) is ndarray else _is_small(x, "Reduce_scatter"):
             return _MPI.Reduce_scatter(self, sendbuf, recvbuf, recvcounts, op)
+        if type(sendbuf) is type(recvbuf) is ndarray and type(recvcounts) is list and op is MPI.SUM:
+            try:
+                return self._at_once["Reduce_scatter"]("auto", None, None, sendbuf, recvbuf, recvcounts, "sum")
+            except NOT_OURS:
+                pass
         return self._run("Reduce_scatter", sendbuf, recvbuf, recvcounts, op)
 
     def _run(self, name: str, *args: Any) -> None:
         """A collective by the team, or by MPI."""
-        is_plain = name in calls.AT_ONCE and type(args[0]) in _FIRST and type(args[1]) in _SECOND
-        if is_plain and self.team.backend == "host":
-            try:
-                if calls.AT_ONCE[name](self.team, *args) is not False:
-                    return None
-            except NOT_OURS:
-                pass
         call = self._call(name, args, {})
         if call is None:
             return _OTHERWISE[name](self, *args)
@@ -143,21 +191,22 @@ class Comm(MPI.Intracomm):
             call: calls.Call = getattr(calls, name)(self, *args, **named)
         except NOT_OURS:
             return None
-        on_gpu = not isinstance(call.message, np.ndarray)
+        on_gpu = not isinstance(call.message, ndarray)
         if not on_gpu and call.message.nbytes < FROM_BYTES[name]:
             return None
         return call if on_gpu == (self.team.backend == "cuda") else None
 
 
-def _is_small(buffer: Any, least: int, n_parts: int = 1) -> bool:
-    """Whether a message is certainly of the host and smaller."""
-    if type(buffer) is np.ndarray:
-        return buffer.nbytes < least
+def _is_small(buffer: Any, name: str, comm: MPI.Comm | None = None) -> bool:
+    """Whether a message is certainly of the host and too small for the team.
+
+    buffer: not an array of NumPy;  comm: a count in it is of one rank's part
+    """
     if not (type(buffer) is list or type(buffer) is tuple) or not buffer or type(buffer[0]) not in _HOST:
         return False
     if len(buffer) == 3 and type(buffer[1]) is int and type(buffer[2]) is MPI.Datatype:
-        return buffer[1] * n_parts * buffer[2].size < least
-    return (buffer[0].nbytes if type(buffer[0]) is np.ndarray else len(buffer[0])) < least
+        return buffer[1] * (comm.size if comm else 1) * buffer[2].size < FROM_BYTES[name]
+    return (buffer[0].nbytes if type(buffer[0]) is ndarray else len(buffer[0])) < FROM_BYTES[name]
 
 
 def _predefined(name: str) -> Any:
