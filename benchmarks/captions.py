@@ -1,6 +1,6 @@
 """Tables in Markdown, and the captions that say of what."""
 
-from measure import COMMANDS
+import re
 
 LIBRARIES = ("NCCL", "NVSHMEM", "CUDA driver", "numba", "numba-cuda", "mpi")
 TOP = "TOP/"  # of a link: the way from the document to the root, see ``filled``
@@ -19,8 +19,8 @@ def link(text, path):
 
 def source(path):
     """The end of a caption: the raw result, and what measures it."""
-    name = next(one for one in sorted(COMMANDS, key=len, reverse=True) if path.name.startswith(f"{one}-"))
-    return f"{link('raw', path)}, `benchmarks/measure.py {name}`"
+    command = re.split(r"-\d+x", path.name)[0]
+    return f"{link('raw', path)}, `benchmarks/measure.py {command}`"
 
 
 def machine(facts):

@@ -32,12 +32,11 @@ class Command(NamedTuple):
     """A measurement.
 
     words: what Python runs on each rank; it takes --output FILE.json
-    ranks: how many there are, 0 for a program that starts jobs of its own;  device: what it needs
+    ranks: how many there are, 0 for a program that starts jobs of its own
     """
 
     words: str
     ranks: int = 2
-    device: str = "GPU"
 
 
 COMMANDS = {  # the result is NAME-RANKSxDEVICE.json
@@ -51,14 +50,14 @@ COMMANDS = {  # the result is NAME-RANKSxDEVICE.json
     "reduce_scatterv": Command(f"-m pennympi bench reduce_scatterv --plan --symmetric {SIZES} --against nccl"),
     "all_to_allv": Command(f"-m pennympi bench all_to_allv --plan --symmetric {SIZES} --against nccl"),
     "allreduce-dtypes": Command(f"-m pennympi bench allreduce --plan --symmetric --place out {DTYPES}"),
-    "between-hosts": Command(f"-m pennympi bench allreduce {BETWEEN}", 4, "CPU"),
-    "comm": Command("benchmarks/comm.py", device="CPU"),
-    "osu": Command("benchmarks/osu.py", device="any"),
-    "halo": Command("benchmarks/halo.py", device="any"),
-    "cg": Command("benchmarks/cg.py", device="any"),
-    "jacobi": Command("benchmarks/solvers.py", 0, "any"),
-    "sweeps": Command("benchmarks/sweeps.py", 1, "any"),
-    "loops": Command("benchmarks/loops.py", 1, "any"),
+    "between-hosts": Command(f"-m pennympi bench allreduce {BETWEEN}", 4),
+    "comm": Command("benchmarks/comm.py"),
+    "osu": Command("benchmarks/osu.py"),
+    "halo": Command("benchmarks/halo.py"),
+    "cg": Command("benchmarks/cg.py"),
+    "jacobi": Command("benchmarks/solvers.py", 0),
+    "sweeps": Command("benchmarks/sweeps.py", 1),
+    "loops": Command("benchmarks/loops.py", 1),
 }
 
 

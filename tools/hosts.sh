@@ -5,7 +5,6 @@
 #
 #   SLOTS=8      ranks of a host (the command's -np or -n divided by the hosts; 1 where it has none)
 #   RATE=1gbit   what each host's link carries (no limit)     BURST=256k   what it carries at once after a pause
-#   MTU=1500     bytes of a packet     SHM=4g   of a host's /dev/shm
 #
 # A host is a set of namespaces: an address, a name, a /dev/shm, semaphores and process numbers of its own, and one
 # interface, eth0, that leads by a bridge ("port0" is the port of host0) to the other hosts and nowhere else.  The files
@@ -36,7 +35,7 @@ if [ -z "${HOSTS:-}" ]; then # the machine: become "login", the first process of
     exit
 fi
 
-n=$1 net=192.0.2 mtu=${MTU:-1500} shm="size=${SHM:-4g}" # 192.0.2: addresses for examples
+n=$1 net=192.0.2 # addresses for examples
 shift
 ranks=1 before=
 for word; do
@@ -47,9 +46,9 @@ slots=${SLOTS:-$(((ranks + n - 1) / n))}
 
 hostname login
 mount -t tmpfs tmpfs "$HOSTS_DIR" # what the hosts share, gone with the namespace
-mount -t tmpfs -o "$shm" tmpfs /dev/shm
+mount -t tmpfs -o size=4g tmpfs /dev/shm
 ip link set lo up
-ip link add switch mtu "$mtu" type bridge
+ip link add switch type bridge
 ip link set switch up
 ip addr add "$net.254/24" dev switch
 names="127.0.0.1 localhost"$'\n'"$net.254 login"
@@ -61,12 +60,12 @@ for ((i = 0; i < n; i++)); do
     host=host$i
     # shellcheck disable=SC2016
     unshare --net --uts --ipc --mount --pid --fork --kill-child --mount-proc bash -c '
-        hostname "$1"; mount -t tmpfs -o "$2" tmpfs /dev/shm; ip link set lo up; mkdir "$3"; sleep infinity & wait' \
-        bash "$host" "$shm" "$HOSTS_DIR/$host" &
+        hostname "$1"; mount -t tmpfs -o size=4g tmpfs /dev/shm; ip link set lo up; mkdir "$2"; sleep infinity & wait' \
+        bash "$host" "$HOSTS_DIR/$host" &
     until [ -d "$HOSTS_DIR/$host" ]; do sleep 0.02; done
     read -r -d " " pid <"/proc/$!/task/$!/children"
     echo "$pid" >"$HOSTS_DIR/$host.pid"
-    ip link add "port$i" mtu "$mtu" type veth peer name eth0 mtu "$mtu" netns "$pid"
+    ip link add "port$i" type veth peer name eth0 netns "$pid"
     ip link set "port$i" master switch up
     nsenter -t "$pid" -n sh -c "ip addr add $net.$((i + 1))/24 dev eth0; ip link set eth0 up"
     if [ -n "${RATE:-}" ]; then
