@@ -9,9 +9,8 @@ the left and right the lanes beside it have.  The rows of a tile are many, so th
 from functools import cache
 from typing import NamedTuple
 
-from llvmlite import ir
-
-from pennympi.cuda.gpu import cuda, intrinsic, types
+from pennympi.cuda.gpu import cuda
+from pennympi.cuda.intrinsics import anew, prefetch
 from pennympi.kernels.block import block, blocks, load, product, real, store
 from pennympi.kernels.in_kernel import Bins, add_to_bins, add_to_words, no_bins, read_sum
 
@@ -21,29 +20,6 @@ from .records import Directions, Part, Scalars, Tiles, Vectors
 
 LANES, LAST, ALL = 32, 31, 0xFFFFFFFF
 AHEAD = 2
-_I64 = ir.IntType(64)
-
-
-@intrinsic
-def anew(typing, x):
-    """The same int64, hidden from the compiler, which would otherwise keep an address for each access in a register."""
-
-    def code(context, b, signature, args):
-        return b.call(ir.InlineAsm(ir.FunctionType(_I64, [_I64]), "mov.u64 $0, $1;", "=l,l", side_effect=True), args)
-
-    return types.int64(types.int64), code
-
-
-@intrinsic
-def prefetch(typing, address):
-    """Bring the cache line at ``address`` into the L2 cache."""
-
-    def code(context, b, signature, args):
-        kind = ir.FunctionType(ir.VoidType(), [_I64])
-        b.call(ir.InlineAsm(kind, "prefetch.global.L2 [$0];", "l", side_effect=True), args)
-        return context.get_dummy_value()
-
-    return types.void(types.int64), code
 
 
 class Pair(NamedTuple):

@@ -112,6 +112,27 @@ def count_up(typing, address, last):
 
 
 @intrinsic
+def anew(typing, x):
+    """x, of which the compiler keeps nothing in registers from one time to the next."""
+
+    def code(context, b, signature, args):
+        return assembly(b, _I64, args, "mov.u64 $0, $1;", "=l,l")
+
+    return types.int64(types.int64), code
+
+
+@intrinsic
+def prefetch(typing, address):
+    """Bring the cache line at ``address`` into the L2 cache."""
+
+    def code(context, b, signature, args):
+        assembly(b, _VOID, args, "prefetch.global.L2 [$0];", "l")
+        return context.get_dummy_value()
+
+    return types.void(types.int64), code
+
+
+@intrinsic
 def divide_32(typing, x, y):
     """x // y of numbers from 0 to 2**32 - 1; a division of 64 bits takes four times as long."""
 

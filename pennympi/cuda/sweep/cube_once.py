@@ -15,12 +15,13 @@ from ...kernels.block import Elements, Words, real
 from ...kernels.sweep.formula import Stencil, numbers_of
 from ...kernels.sweep.records import Box, Cut, SweepFields
 from ..gpu import cuda
+from ..intrinsics import anew
 from .columns import each
 from .norm import add_squares_of_warp, squares_of_warp
 from .pieces import load_number_where, load_piece, store_numbers
 from .shared import PIECE_BYTES
 from .stepped import groups_of_halves, half_of_piece, stepped_piece
-from .warp import LANES, anew, least, pick, shift_down, shift_up
+from .warp import LANES, least, pick, shift_down, shift_up
 
 THREADS = 512
 SECTOR_BYTES = 32  # of memory; the lanes' pieces begin on a multiple of these

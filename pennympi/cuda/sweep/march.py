@@ -20,10 +20,11 @@ from typing import Any, NamedTuple
 from ...kernels.block import Elements, Words, block, real
 from ...kernels.sweep.formula import Stencil, numbers_of
 from ...kernels.sweep.records import Box, Cut, SweepFields
+from ..intrinsics import prefetch
 from .cutting import MAX_PREFETCH_ROWS, PREFETCH_ROWS, ROWS_AT_A_TIME, WARPS
 from .level_squares import level_squares
 from .rows import NO_WALL, columns_of, kept_columns, lane_of, store, sweep
-from .warp import between, least, load_row, pick, prefetch, warp_number
+from .warp import between, least, load_row, pick, warp_number
 
 
 class Rows(NamedTuple):

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 from ...kernels.block import real
 from ...kernels.sweep.formula import Stencil, applied
 from ...kernels.sweep.records import Box
+from ..intrinsics import anew
 from .columns import each
-from .warp import LANE_BYTES, LANES, anew, lane_number, pick, shift_down, shift_up, store_half, store_some, swap, within
+from .warp import LANE_BYTES, LANES, lane_number, pick, shift_down, shift_up, store_half, store_some, swap, within
 
 NO_WALL = -1
 

@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from ..intrinsics import load_word
+from ..intrinsics import anew, load_word
 from .block_squares import WARP_BYTES
 from .quads import WIDTH
 from .tile_shape import Shape
-from .warp import LANES, anew
+from .warp import LANES
 
 WORD = 8
 

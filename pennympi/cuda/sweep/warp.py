@@ -7,12 +7,12 @@ multiple of LANE_BYTES.
 from llvmlite import ir
 
 from ..gpu import cgutils, cuda, intrinsic, types
-from ..intrinsics import GLOBAL, assembly, statement
-from .shared import vector_type
+from ..intrinsics import GLOBAL, statement
+from .shared import pointer, vector_type
 
 LANES, LANE_BYTES = 32, 32
 ALL_LANES = 0xFFFFFFFF
-_I32, _I64, _VOID = ir.IntType(32), ir.IntType(64), ir.VoidType()
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
 
 
 def lane_number():
@@ -71,16 +71,6 @@ def pick(typing, condition, x, y):
 
 
 @intrinsic
-def anew(typing, x):
-    """x, of which the compiler keeps nothing in registers from one time to the next."""
-
-    def code(context, b, signature, args):
-        return assembly(b, _I64, args, "mov.u64 $0, $1;", "=l,l")
-
-    return types.int64(types.int64), code
-
-
-@intrinsic
 def within(typing, x, n):
     """Whether 0 <= x < n, in 32 bits."""
 
@@ -91,28 +81,13 @@ def within(typing, x, n):
 
 
 @intrinsic
-def prefetch(typing, address):
-    """Bring the cache line at ``address`` into the L2 cache."""
-
-    def code(context, b, signature, args):
-        assembly(b, _VOID, args, "prefetch.global.L2 [$0];", "l")
-        return context.get_dummy_value()
-
-    return types.void(types.int64), code
-
-
-def _pointer(b, address, offset_bytes, vector):
-    return b.inttoptr(b.add(address, ir.Constant(_I64, offset_bytes)), ir.PointerType(vector, GLOBAL))
-
-
-@intrinsic
 def load_row(typing, address, like):
     """The lane's part of a row at ``address``, a tuple of numbers of the type of ``like``."""
     width = LANE_BYTES // (like.bitwidth // 8)
 
     def code(context, b, signature, args):
         vector = vector_type(context, like)
-        loaded = [b.load(_pointer(b, args[0], offset, vector), align=16) for offset in range(0, LANE_BYTES, 16)]
+        loaded = [b.load(pointer(b, args[0], offset, vector, GLOBAL), align=16) for offset in range(0, LANE_BYTES, 16)]
         return cgutils.pack_array(b, [b.extract_element(one, _I32(k)) for one in loaded for k in range(vector.count)])
 
     return types.UniTuple(like, width)(types.int64, like), code
@@ -128,7 +103,7 @@ def store_half(typing, condition, address, values):
         for k in range(vector.count):
             stored = b.insert_element(stored, b.extract_value(args[2], k), _I32(k))
         with b.if_then(args[0]):
-            b.store(stored, _pointer(b, args[1], 0, vector), align=16)
+            b.store(stored, pointer(b, args[1], 0, vector, GLOBAL), align=16)
         return context.get_dummy_value()
 
     return types.void(types.boolean, types.int64, values), code
@@ -144,7 +119,8 @@ def store_some(typing, first, stop, address, values):
         for k in range(vector.count):
             inside = b.and_(b.icmp_signed("<=", args[0], _I64(k)), b.icmp_signed(">", args[1], _I64(k)))
             with b.if_then(inside):
-                b.store(b.extract_value(args[3], k), _pointer(b, args[2], k * item_bytes, scalar), align=item_bytes)
+                value = b.extract_value(args[3], k)
+                b.store(value, pointer(b, args[2], k * item_bytes, scalar, GLOBAL), align=item_bytes)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64, values), code
