@@ -10,7 +10,6 @@ import pytest
 from on_device import device, same
 from random_calls import Calls
 
-import pennympi
 from pennympi.kernels.exchange import TABLE as FORMS
 
 pytestmark = pytest.mark.mpi
@@ -53,13 +52,3 @@ def test_among_puts_exchanges_and_barriers(team):
     for k, (writer, partner, size) in enumerate(wanted):
         assert same(mail[k], np.full(5, 100 * k + writer))
         assert same(halo[k, :size], np.full(size, 100 * k + partner))
-
-
-def test_two_teams_over_the_same_pes(team):
-    with pennympi.init(team.comm) as other:
-        both = [Calls(one, random.Random(4), 60) for one in (team, other)]
-        for _ in both[0].list:
-            for calls in both:
-                calls.one()
-        for calls in both:
-            calls.check()

@@ -1,4 +1,4 @@
-"""Plans: persistent calls on fixed arrays, beside one another and beside eager calls."""
+"""Plans keep their arrays; and what ``sms`` bounds."""
 
 import numpy as np
 import pytest
@@ -8,24 +8,6 @@ from refused import refused
 import pennympi
 
 pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
-
-
-def test_on_streams(team):
-    """A plan follows the stream of each call; two plans on two streams do not disturb one another."""
-    low, high = team.stream(), team.stream("high")
-    x, y = team.full(2048, 1, "int64"), team.full(2048, 1, "int64")
-    first, second = team.plan_allreduce(x), team.plan_allreduce(y, op="max")
-    team.synchronize()
-    for _ in range(20):
-        first(low)
-        second(high)
-    event = low.record()
-    high.wait_event(event)
-    first(high)
-    team.synchronize(high)
-    assert same(y, np.ones(2048))
-    with np.errstate(over="ignore"):
-        assert same(x, np.full(2048, pow(team.n_pes, 21, 1 << 64), np.uint64).view(np.int64))
 
 
 def test_a_plan_keeps_its_arrays(team):

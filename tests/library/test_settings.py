@@ -104,7 +104,7 @@ def test_init_compares_settings_and_arguments(team, monkeypatch):
         ("sms", "all", TypeError, "sms must be an int from 1 to 65536, or None, got 'all'"),
         ("sms", -3, ValueError, "sms must be an int from .*, got -3"),
         ("backend", 3, ValueError, "backend 3 is unknown: use 'auto', 'host' or 'cuda'"),
-        ("topology", b"x", TypeError, "is not a name"),
+        ("topology", b"x", TypeError, "is not a name and not a path: give auto, N-nodes-of-M"),
         ("topology", "", pennympi.TopologyError, "is a folder"),
     ):
         usual = "auto" if name == "backend" else None
