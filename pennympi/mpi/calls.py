@@ -115,7 +115,7 @@ def _reduction(op: MPI.Op, x: Any) -> Any:
 
 
 def at_once(team: Team) -> dict[str, Callable[..., None]]:
-    """By mpi4py's method, a call of the team with NumPy's arrays as they are: (algorithm, stream, sms, *arguments)."""
+    """By mpi4py's method, the call of a team on the host, with arrays of NumPy: (algorithm, stream, sms, *arguments)."""
     if team.backend != "host":
         return {}
     return {

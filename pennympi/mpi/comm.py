@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping
 from functools import wraps
 from importlib.util import find_spec
 from inspect import signature
-from mmap import mmap
 from types import MappingProxyType
 from typing import Any
 
@@ -22,17 +21,16 @@ from ..start import init
 from ..team import Team
 from . import calls
 from .gpu import Persistent, begin, current_stream, refuse, stage, unless_on_gpu
-from .message import NOT_OURS
+from .message import NOT_OURS, array_of, at_least, is_small
 
 _MPI = MPI.Intracomm
 NEVER = 1 << 62
 # Sizes from which Comm was faster by a team, of NumPy's arrays at two ranks of a node with MPICH 5.0.  The ranks of an
 # Alltoallv can't know its size alike.
 FROM_BYTES = {
-    "Bcast": 1 << 13, "Allreduce": 1 << 4, "Reduce": 1 << 12, "Allgather": 1 << 14, "Alltoall": 1 << 3,
+    "Bcast": 1 << 13, "Allreduce": 1 << 6, "Reduce": 1 << 12, "Allgather": 1 << 14, "Alltoall": 1 << 14,
     "Reduce_scatter_block": 1 << 14, "Allgatherv": 1 << 14, "Reduce_scatter": 1 << 14, "Alltoallv": NEVER,
 }  # fmt: skip
-_HOST = {ndarray, bytearray, bytes, mmap}
 
 
 class Comm(MPI.Intracomm):
@@ -73,101 +71,122 @@ class Comm(MPI.Intracomm):
                 return _predefined, (name,)
         return super().__reduce__()
 
-    # Each collective looks at the size of its message first.  Calls of NumPy's arrays as they are go to the team at once.
+    # Each collective looks at the size of its message first.  Most calls of arrays of the host go to the team at once.
     def Bcast(self, buf: Any, root: int = 0) -> None:
-        if buf.nbytes < FROM_BYTES["Bcast"] if type(buf) is ndarray else _is_small(buf, "Bcast"):
+        least = FROM_BYTES["Bcast"]
+        if buf.nbytes < least if type(buf) is ndarray else is_small(buf, least):
             return _MPI.Bcast(self, buf, root)
-        if type(buf) is ndarray:
+        if self._at_once:
             try:
-                return self._at_once["Bcast"]("auto", None, None, buf, root)
+                x = buf if type(buf) is ndarray else at_least(buf, least)
+                return self._at_once["Bcast"]("auto", None, None, x, root)
             except NOT_OURS:
                 pass
         return self._run("Bcast", buf, root)
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:
-        if recvbuf.nbytes < FROM_BYTES["Allreduce"] if type(recvbuf) is ndarray else _is_small(recvbuf, "Allreduce"):
+        least = FROM_BYTES["Allreduce"]
+        if recvbuf.nbytes < least if type(recvbuf) is ndarray else is_small(recvbuf, least):
             return _MPI.Allreduce(self, sendbuf, recvbuf, op)
-        x = recvbuf if sendbuf is MPI.IN_PLACE else sendbuf
-        if type(x) is type(recvbuf) is ndarray and op is MPI.SUM:
+        if self._at_once and op is MPI.SUM:
             try:
-                return self._at_once["Allreduce"]("auto", None, None, x, recvbuf, "sum")
+                out = recvbuf if type(recvbuf) is ndarray else at_least(recvbuf, least)
+                x = sendbuf if type(sendbuf) is ndarray else out if sendbuf is MPI.IN_PLACE else array_of(sendbuf)
+                return self._at_once["Allreduce"]("auto", None, None, x, out, "sum")
             except NOT_OURS:
                 pass
         return self._run("Allreduce", sendbuf, recvbuf, op)
 
     def Reduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0) -> None:
+        least = FROM_BYTES["Reduce"]
         x = recvbuf if sendbuf is MPI.IN_PLACE else sendbuf
-        if x.nbytes < FROM_BYTES["Reduce"] if type(x) is ndarray else _is_small(x, "Reduce"):
+        if x.nbytes < least if type(x) is ndarray else is_small(x, least):
             return _MPI.Reduce(self, sendbuf, recvbuf, op, root)
-        if type(sendbuf) is ndarray and op is MPI.SUM and (type(recvbuf) is ndarray or self.rank != root):
+        if self._at_once and op is MPI.SUM:
             try:
-                return self._at_once["Reduce"]("auto", None, None, sendbuf, recvbuf, "sum", root)
+                x = sendbuf if type(sendbuf) is ndarray else at_least(sendbuf, least)
+                has_out = type(recvbuf) is ndarray or self.rank != root
+                out = recvbuf if has_out else array_of(recvbuf)
+                return self._at_once["Reduce"]("auto", None, None, x, out, "sum", root)
             except NOT_OURS:
                 pass
         return self._run("Reduce", sendbuf, recvbuf, op, root)
 
     def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:
         least = FROM_BYTES["Allgather"]
-        if recvbuf.nbytes < least if type(recvbuf) is ndarray else _is_small(recvbuf, "Allgather", self):
+        if recvbuf.nbytes < least if type(recvbuf) is ndarray else is_small(recvbuf, least, self):
             return _MPI.Allgather(self, sendbuf, recvbuf)
-        if type(sendbuf) is type(recvbuf) is ndarray and sendbuf.dtype is recvbuf.dtype:
+        if self._at_once:
             try:
-                return self._at_once["Allgather"]("auto", None, None, sendbuf, recvbuf)
+                x = sendbuf if type(sendbuf) is ndarray else array_of(sendbuf)
+                out = recvbuf if type(recvbuf) is ndarray else at_least(recvbuf, least, self.size)
+                if x.dtype is out.dtype:
+                    return self._at_once["Allgather"]("auto", None, None, x, out)
             except NOT_OURS:
                 pass
         return self._run("Allgather", sendbuf, recvbuf)
 
     def Alltoall(self, sendbuf: Any, recvbuf: Any) -> None:
         least = FROM_BYTES["Alltoall"]
-        if recvbuf.nbytes < least if type(recvbuf) is ndarray else _is_small(recvbuf, "Alltoall", self):
+        if recvbuf.nbytes < least if type(recvbuf) is ndarray else is_small(recvbuf, least, self):
             return _MPI.Alltoall(self, sendbuf, recvbuf)
-        if type(sendbuf) is type(recvbuf) is ndarray and sendbuf.dtype is recvbuf.dtype:
+        if self._at_once:
             try:
-                return self._at_once["Alltoall"]("auto", None, None, sendbuf, recvbuf)
+                x = sendbuf if type(sendbuf) is ndarray else array_of(sendbuf, self.size)
+                out = recvbuf if type(recvbuf) is ndarray else at_least(recvbuf, least, self.size)
+                if x.dtype is out.dtype:
+                    return self._at_once["Alltoall"]("auto", None, None, x, out)
             except NOT_OURS:
                 pass
         return self._run("Alltoall", sendbuf, recvbuf)
 
     def Allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:
+        least = FROM_BYTES["Allgatherv"]
         if type(recvbuf) is list and len(recvbuf) == 2 and type(recvbuf[0]) is ndarray:
             out, counts = recvbuf
-            if out.nbytes < FROM_BYTES["Allgatherv"]:
+            if out.nbytes < least:
                 return _MPI.Allgatherv(self, sendbuf, recvbuf)
             counts, starts = counts if type(counts) is tuple and len(counts) == 2 else (counts, None)
             try:
                 is_list = type(sendbuf) is ndarray and type(counts) is list
-                if is_list and sum(counts) * out.itemsize >= FROM_BYTES["Allgatherv"]:
+                if is_list and sum(counts) * out.itemsize >= least:
                     return self._at_once["Allgatherv"]("auto", None, None, sendbuf, out, counts, starts)
             except NOT_OURS:
                 pass
-        elif _is_small(recvbuf, "Allgatherv"):
+        elif is_small(recvbuf, least):
             return _MPI.Allgatherv(self, sendbuf, recvbuf)
         return self._run("Allgatherv", sendbuf, recvbuf)
 
     def Alltoallv(self, sendbuf: Any, recvbuf: Any) -> None:
-        if _is_small(recvbuf, "Alltoallv"):
+        least = FROM_BYTES["Alltoallv"]
+        if is_small(recvbuf, least):
             return _MPI.Alltoallv(self, sendbuf, recvbuf)
         return self._run("Alltoallv", sendbuf, recvbuf)
 
     def Reduce_scatter_block(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:
         x = recvbuf if sendbuf is MPI.IN_PLACE else sendbuf
         least = FROM_BYTES["Reduce_scatter_block"]
-        if x.nbytes < least if type(x) is ndarray else _is_small(x, "Reduce_scatter_block", self):
+        if x.nbytes < least if type(x) is ndarray else is_small(x, least, self):
             return _MPI.Reduce_scatter_block(self, sendbuf, recvbuf, op)
-        if type(sendbuf) is type(recvbuf) is ndarray and op is MPI.SUM:
+        if self._at_once and op is MPI.SUM:
             try:
-                return self._at_once["Reduce_scatter_block"]("auto", None, None, sendbuf, recvbuf, "sum")
+                x = sendbuf if type(sendbuf) is ndarray else at_least(sendbuf, least, self.size)
+                out = recvbuf if type(recvbuf) is ndarray else array_of(recvbuf)
+                return self._at_once["Reduce_scatter_block"]("auto", None, None, x, out, "sum")
             except NOT_OURS:
                 pass
         return self._run("Reduce_scatter_block", sendbuf, recvbuf, op)
 
     def Reduce_scatter(self, sendbuf: Any, recvbuf: Any, recvcounts: Any = None, op: MPI.Op = MPI.SUM) -> None:
+        least = FROM_BYTES["Reduce_scatter"]
         x = recvbuf if sendbuf is MPI.IN_PLACE else sendbuf
-        if x.nbytes < FROM_BYTES["Reduce_scatter"] if type(x) is ndarray else _is_small(x, "Reduce_scatter"):
+        if x.nbytes < least if type(x) is ndarray else is_small(x, least):
             return _MPI.Reduce_scatter(self, sendbuf, recvbuf, recvcounts, op)
-        if type(sendbuf) is type(recvbuf) is ndarray and type(recvcounts) is list and op is MPI.SUM:
+        if self._at_once and op is MPI.SUM and type(recvcounts) is list:
             try:
-                return self._at_once["Reduce_scatter"]("auto", None, None, sendbuf, recvbuf, recvcounts, "sum")
+                x = sendbuf if type(sendbuf) is ndarray else at_least(sendbuf, least)
+                out = recvbuf if type(recvbuf) is ndarray else array_of(recvbuf)
+                return self._at_once["Reduce_scatter"]("auto", None, None, x, out, recvcounts, "sum")
             except NOT_OURS:
                 pass
         return self._run("Reduce_scatter", sendbuf, recvbuf, recvcounts, op)
@@ -195,18 +214,6 @@ class Comm(MPI.Intracomm):
         if not on_gpu and call.message.nbytes < FROM_BYTES[name]:
             return None
         return call if on_gpu == (self.team.backend == "cuda") else None
-
-
-def _is_small(buffer: Any, name: str, comm: MPI.Comm | None = None) -> bool:
-    """Whether a message is certainly of the host and too small for the team.
-
-    buffer: not an array of NumPy;  comm: a count in it is of one rank's part
-    """
-    if not (type(buffer) is list or type(buffer) is tuple) or not buffer or type(buffer[0]) not in _HOST:
-        return False
-    if len(buffer) == 3 and type(buffer[1]) is int and type(buffer[2]) is MPI.Datatype:
-        return buffer[1] * (comm.size if comm else 1) * buffer[2].size < FROM_BYTES[name]
-    return (buffer[0].nbytes if type(buffer[0]) is ndarray else len(buffer[0])) < FROM_BYTES[name]
 
 
 def _predefined(name: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import accumulate
+from mmap import mmap
 from operator import add, index
 from typing import Any, NamedTuple
 
@@ -16,6 +17,10 @@ from ..errors import Unsupported
 # What reading raises, and the team before it sends anything, where MPI must do a call or say what is wrong with it.
 NOT_OURS = (TypeError, ValueError, LookupError, BufferError, Unsupported)
 _DTYPES = {dtype.numpy for dtype in ALL.values()}
+_NUMPY_OF: dict[int, np.dtype] = {}  # by the handle of a predefined datatype
+_ON_HOST = {np.ndarray, bytearray, bytes, mmap}
+_memory_of: Any = MPI.buffer.frombuffer
+_handle_of = MPI._handleof
 _DEVICE = (2, 3)  # cudaMemoryTypeDevice, cudaMemoryTypeManaged
 
 
@@ -62,10 +67,36 @@ def array_of(spec: Any, n_parts: int = 1, writable: bool = False) -> Any:
         return spec.reshape(-1)  # the common case, in a quarter of the time
     if not isinstance(spec, list | tuple):
         return _array(spec, None, None, n_parts, writable)
-    buffer, *others = spec
-    datatype = others.pop() if len(others) == 2 or isinstance(others[-1], MPI.Datatype) else None
-    (count,) = others or (None,)
+    if len(spec) == 3:
+        buffer, count, datatype = spec
+        if type(buffer) in _ON_HOST and type(count) is int and type(datatype) is MPI.Datatype:
+            dtype = _NUMPY_OF.get(_handle_of(datatype))
+            if dtype is not None:  # also common; NumPy compares the sizes
+                return np.ndarray(count * n_parts, dtype, _memory_of(buffer))
+    elif isinstance(spec[1], MPI.Datatype):
+        (buffer, datatype), count = spec, None
+    else:
+        (buffer, count), datatype = spec, None
     return _array(buffer, count, datatype, n_parts, writable)
+
+
+def at_least(spec: Any, n_bytes: int, n_parts: int = 1) -> Any:
+    """``array_of``.  Raises NOT_OURS, also where the message is smaller."""
+    x = array_of(spec, n_parts)
+    check(x.nbytes >= n_bytes)
+    return x
+
+
+def is_small(buffer: Any, n_bytes: int, comm: MPI.Comm | None = None) -> bool:
+    """Whether a message is certainly of the host and smaller.
+
+    buffer: not an array of NumPy;  comm: a count in it is of one rank's part
+    """
+    if not (type(buffer) is list or type(buffer) is tuple) or not buffer or type(buffer[0]) not in _ON_HOST:
+        return False
+    if len(buffer) == 3 and type(buffer[1]) is int and type(buffer[2]) is MPI.Datatype:
+        return buffer[1] * (comm.size if comm else 1) * buffer[2].size < n_bytes
+    return (buffer[0].nbytes if type(buffer[0]) is np.ndarray else len(buffer[0])) < n_bytes
 
 
 def parts_of(spec: Any, n_parts: int, writable: bool = False) -> Parts:
@@ -86,18 +117,30 @@ def check(holds: bool) -> None:
 
 
 def _array(buffer: Any, count: Any, datatype: Any, n_parts: int, writable: bool) -> Any:
-    memory: Any = MPI.buffer.frombuffer(buffer)
+    memory = _memory_of(buffer)
     if datatype is None:
         dtype = dtype_of(buffer.dtype if hasattr(buffer, "dtype") else np.dtype(memoryview(buffer).format)).numpy
     else:
-        datatype = MPI.Datatype.fromcode(datatype) if isinstance(datatype, str) else datatype
-        check(datatype.is_predefined)
-        dtype = dtype_of(np.dtype(datatype.typestr)).numpy
-    n, rest = divmod(memory.nbytes, dtype.itemsize) if count is None else (index(count) * n_parts, 0)
-    check(rest == n % n_parts == 0 <= n * dtype.itemsize <= memory.nbytes and not (writable and memory.readonly))
-    if not is_on_gpu(buffer):
+        dtype = _numpy_of(MPI.Datatype.fromcode(datatype) if isinstance(datatype, str) else datatype)
+    if count is None:
+        n, rest = divmod(memory.nbytes, dtype.itemsize)
+        check(rest == n % n_parts == 0)
+    else:
+        n = index(count) * n_parts
+        check(0 <= n * dtype.itemsize <= memory.nbytes)
+    check(not (writable and memory.readonly))
+    if type(buffer) in _ON_HOST or not is_on_gpu(buffer):
         return np.ndarray(n, dtype, memory)
     import cupy
 
     held = cupy.cuda.UnownedMemory(memory.address, memory.nbytes, buffer)
     return cupy.ndarray((n,), dtype, cupy.cuda.MemoryPointer(held, 0))
+
+
+def _numpy_of(datatype: MPI.Datatype) -> np.dtype:
+    """NumPy's dtype of a predefined datatype."""
+    handle = _handle_of(datatype)
+    if handle not in _NUMPY_OF:
+        check(datatype.is_predefined)
+        _NUMPY_OF[handle] = dtype_of(np.dtype(datatype.typestr)).numpy
+    return _NUMPY_OF[handle]
