@@ -72,11 +72,11 @@ class _Process:
         self._thread.start()
 
     def _stop(self) -> None:
-        """End the thread, and the channels of teams that are still open."""
+        """End the thread, and take back what it has begun to receive for teams that are still open."""
         self.words[remote.STOP] = 1
         self._thread.join()
-        for channel in tuple(self.open):
-            channel.close()
+        while self.open:
+            self.open.pop().cancel()
 
 
 def _process() -> _Process:
@@ -92,30 +92,31 @@ class Channel:
     """
 
     def __init__(self, job: Job, base: int):
-        self._process, comm, n_pes = _process(), job.comm, job.n_pes
+        self._process, self._job = _process(), job
         self._words = words = np.zeros(remote.CHANNEL_WORDS, np.int64)
         self.address = words.ctypes.data
         bases = job.gather(base, "start of a channel between nodes")
-        sources = [pe for pe in range(n_pes) if pe not in job.control.pes]
-        n_far, null = len(sources), _handle(MPI.REQUEST_NULL)
-        self._in_requests = np.full(n_far, null, f"i{MPI._sizeof(MPI.REQUEST_NULL)}")
+        self._sources = [pe for pe in range(job.n_pes) if pe not in job.control.pes]
+        n_far, null = len(self._sources), MPI.REQUEST_NULL
+        self._requests = np.full(2 * n_far + remote.N_SLOTS + 1, _handle(null), f"u{MPI._sizeof(null)}")
         for word, value in {
             remote.PROCESS: self._process.address,
-            remote.COMM: _handle(comm),
+            remote.COMM: _handle(job.comm),
             remote.BYTE: _handle(MPI.BYTE),
-            remote.REQUEST_BYTES: self._in_requests.itemsize,
+            remote.REQUEST_BYTES: self._requests.itemsize,
             remote.N_SOURCES: n_far,
-            remote.LARGE_REQUEST: null,
         }.items():
             words[word] = value
+        self._in = np.zeros((n_far, remote.SLOT_BYTES), np.uint8)
         self._arrays = {
             remote.STATUS: np.zeros(STATUS_BYTES, np.uint8),
-            remote.IN: np.zeros((n_far, remote.SLOT_BYTES), np.uint8),
-            remote.IN_REQUESTS: self._in_requests,
-            remote.SOURCES: np.array(sources, np.int64),
-            remote.ANSWERS: np.full(n_far, null, np.int64),
+            remote.IN: self._in,
+            remote.IN_REQUESTS: self._requests,
+            remote.SOURCES: np.array(self._sources, np.int64),
+            remote.ANSWERS: self._requests[n_far:],
             remote.OUT: np.zeros((remote.N_SLOTS, remote.SLOT_BYTES), np.uint8),
-            remote.OUT_REQUESTS: np.full(remote.N_SLOTS, null, np.int64),
+            remote.OUT_REQUESTS: self._requests[2 * n_far :],
+            remote.LARGE_REQUEST: self._requests[-1:],
             remote.MOVED: np.array(bases, np.int64) - base,
         }
         for word, array in self._arrays.items():
@@ -130,14 +131,30 @@ class Channel:
         return MPI.Get_error_string(code) if code else ""
 
     def close(self) -> None:
-        """Stop receiving.  All PEs have ended their calls."""
-        self._process.open.remove(self)
+        """End the channel after the last message of each PE.  Collective, after the last call.  Raises PeerTimeout.
+
+        MPI would give what comes later to the next team, whose communicator may have the same number.
+        """
+        last = np.zeros(remote.HEAD_BYTES // 8, np.int64)
+        last[remote.KIND // 8] = remote.LAST
+        sends = [self._job.comm.Isend([last, MPI.BYTE], pe, remote.TAG) for pe in self._sources]
+        self._job.wait(lambda: not self._absent(), self._absent, "finalize")
         callable_of("end")(self._process.address, self.address)
-        mpi, status = self._process.mpi, ctypes.c_void_p(int(self._words[remote.STATUS]))
-        for k in range(len(self._in_requests)):
-            request = ctypes.c_void_p(self._in_requests[k:].ctypes.data)
-            mpi.MPI_Cancel(request)
-            mpi.MPI_Wait(request, status)
+        sends += map(MPI.Request.fromhandle, self._requests.tolist())
+        self._job.wait(lambda: MPI.Request.Testall(sends), lambda: self._sources, "finalize")
+        self._process.open.remove(self)
+
+    def _absent(self) -> list[int]:
+        """The PEs whose last message has not come."""
+        kinds = self._in.view(np.int64)[:, remote.KIND // 8]
+        return [pe for pe, kind in zip(self._sources, kinds, strict=True) if kind != remote.ENDED]
+
+    def cancel(self) -> None:
+        """Take back what this PE has begun to receive, before MPI ends."""
+        for request in map(MPI.Request.fromhandle, self._requests[: len(self._sources)].tolist()):
+            if request:
+                request.Cancel()
+                request.Wait()
 
 
 def send(ctx_address: int, address: int, nbytes: int, pe: int) -> None:

@@ -10,7 +10,6 @@ from .remote import function, post, test
 
 SHORT_NAPS, MORE_NAPS = 40, 200  # looks without a message, after which the receiving thread sleeps longer
 MOST_TAKEN = 64  # messages at a look
-LAST_LOOKS = 8  # at the end of a channel: a look may only bring MPI forward
 
 
 @function
@@ -27,13 +26,13 @@ def source(channel, k):
 
 @function
 def post_next(channel, k):
-    """Begin to receive the next message, or the next part of a large put, at its destination."""
+    """Begin to receive the next message, or the next part of a large put, at its destination; nothing after the last."""
     head = slot(channel, k)
     request = load_word(channel + 8 * r.IN_REQUESTS) + k * load_word(channel + 8 * r.REQUEST_BYTES)
     if load_word(head + r.KIND) == r.PARTS:
         part = min(load_word(head + r.NBYTES), r.MOST_BYTES)
         post(channel, False, load_word(head + r.DST), part, source(channel, k), r.LARGE_TAG, request)
-    else:
+    elif load_word(head + r.KIND) != r.ENDED:
         post(channel, False, head, r.SLOT_BYTES, source(channel, k), r.TAG, request)
 
 
@@ -53,16 +52,19 @@ def arrived(channel):
 
 @function
 def take_message(channel, k):
-    """Handle what has arrived in slot k: data, the head of a large put, a part of it, or a get."""
+    """Handle what has arrived in slot k: data, the head of a large put, a part of it, a get, or the last message."""
     head = slot(channel, k)
     kind, dst, nbytes = load_word(head + r.KIND), load_word(head + r.DST), load_word(head + r.NBYTES)
     if kind == r.GET:
-        request = load_word(channel + 8 * r.ANSWERS) + 8 * k
+        request = load_word(channel + 8 * r.ANSWERS) + k * load_word(channel + 8 * r.REQUEST_BYTES)
         test(channel, request, r.IN_STATUS)  # the answer before this has ended: a PE waits for each of its gets
         post(channel, True, dst, nbytes, source(channel, k), r.GET_TAG, request)
         return
     if kind == r.LARGE:
         store_word(head + r.KIND, r.PARTS)
+        return
+    if kind == r.LAST:
+        store_word(head + r.KIND, r.ENDED)
         return
     if kind == r.DATA and nbytes > 0:
         copy_bytes(dst, head + r.HEAD_BYTES, nbytes)
@@ -135,14 +137,9 @@ def begin(process, channel):
 
 
 def end(process, channel):
-    """End a channel: afterwards no thread receives on it.
-
-    What has come by then is taken, else MPI would give it to the next team, whose communicator may have the same number.
-    """
+    """End a channel: afterwards no thread receives on it."""
     while not take(process + 8 * r.LOCK):
         nap(1)
-    for _ in range(LAST_LOOKS):
-        receive(channel, MOST_TAKEN)
     n = load_word(process + 8 * r.N_CHANNELS) - 1
     for k in range(n):
         if load_word(process + 8 * (r.CHANNELS + k)) == channel:

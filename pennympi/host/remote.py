@@ -26,7 +26,9 @@ HEAD_BYTES, DATA_BYTES = 64, 32768  # MPIs ask before they send 64 KiB by TCP, w
 MOST_SMALL = 4  # messages of a put
 SLOT_BYTES, N_SLOTS = HEAD_BYTES + DATA_BYTES, 32
 KIND, DST, NBYTES, SIGNAL, VALUE = (8 * k for k in range(5))  # of a header; a GET's DST is what it reads
-DATA, LARGE, GET, PARTS = range(4)  # PARTS: a LARGE whose data comes; DST and NBYTES then are of what has not come
+# LAST: no message follows.  In a slot alone, PARTS: a LARGE whose data comes, and DST and NBYTES are of what has not come;
+# ENDED: the LAST has come
+DATA, LARGE, GET, LAST, PARTS, ENDED = range(6)
 TAG, LARGE_TAG, GET_TAG = 32703, 32704, 32705  # beside those of job/rendezvous.py
 MOST_BYTES = 1 << 30  # of one message: MPI counts in 32 bits
 
@@ -64,7 +66,8 @@ OUT_STATUS, IN_STATUS = 0, 128
 @function
 def out_request(channel):
     """Address of the request of the next slot to send from."""
-    return load_word(channel + 8 * OUT_REQUESTS) + load_word(channel + 8 * OUT_NEXT) % N_SLOTS * 8
+    k = load_word(channel + 8 * OUT_NEXT) % N_SLOTS
+    return load_word(channel + 8 * OUT_REQUESTS) + k * load_word(channel + 8 * REQUEST_BYTES)
 
 
 @function
@@ -130,7 +133,7 @@ def send(ctx, dst, src, nbytes, signal, value, pe):
         return
     write_head(head, LARGE, there, nbytes, word, value)
     send_out(channel, head, 0, pe)
-    request = channel + 8 * LARGE_REQUEST
+    request = load_word(channel + 8 * LARGE_REQUEST)
     while nbytes > 0:
         part = min(nbytes, MOST_BYTES)
         post(channel, True, src, part, pe, LARGE_TAG, request)
@@ -143,7 +146,8 @@ def send(ctx, dst, src, nbytes, signal, value, pe):
 def get(ctx, dst, src, nbytes, _signal, _value, pe):
     """``get`` from a PE of another node: it sends the data when one of its threads looks."""
     channel = load_word(ctx + 8 * ctx_words.NETWORK)
-    there, request = src + load_word(load_word(channel + 8 * MOVED) + 8 * pe), channel + 8 * LARGE_REQUEST
+    there = src + load_word(load_word(channel + 8 * MOVED) + 8 * pe)
+    request = load_word(channel + 8 * LARGE_REQUEST)
     while nbytes > 0 and load_word(ctx + 8 * ctx_words.GAVE_UP) == 0:
         head, part = out_slot(ctx, channel, pe), min(nbytes, MOST_BYTES)
         if head == 0:

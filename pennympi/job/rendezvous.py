@@ -180,7 +180,7 @@ class Meetings:
         if refusal:
             message = pickle.dumps((calls, None, refusal), pickle.HIGHEST_PROTOCOL)
         barrier = PolledBarrier(self.comm, ARRIVED + next(self._numbers), message)
-        self._wait(barrier.complete, barrier.absent, what)
+        self.wait(barrier.complete, barrier.absent, what)
         if control:
             control.met()
         came = [pickle.loads(barrier.messages[pe]) for pe in range(self.n_pes)]
@@ -191,7 +191,7 @@ class Meetings:
             raise (TypeError if "pickled" in refused[0] else ValueError)("; ".join(refused[:4]))
         return [theirs for _, theirs, _ in came]
 
-    def _wait(self, complete: Callable[[], Any], absent: Callable[[], list[int]], what: str) -> None:
+    def wait(self, complete: Callable[[], Any], absent: Callable[[], list[int]], what: str) -> None:
         """Poll until ``complete()``.  Raises PeerTimeout.  absent: the PEs that have not come"""
         show = self._show
         if self.control:
@@ -206,13 +206,13 @@ class Meetings:
     def arrive(self) -> None:
         """Wait for every PE without sending a message.  Collective.  Raises PeerTimeout."""
         arrivals = Arrivals(self.comm)
-        self._wait(arrivals.complete, arrivals.absent, "init")
+        self.wait(arrivals.complete, arrivals.absent, "init")
         self.processes = arrivals.processes()
 
     def duplicate(self) -> MPI.Intracomm:
         """A duplicate of the communicator, after ``arrive``.  Collective.  Raises PeerTimeout."""
         comm, request = self.comm.Idup()
-        self._wait(request.Test, lambda: [pe for pe in range(self.n_pes) if halted(self.processes, self.me, pe)], "init")
+        self.wait(request.Test, lambda: [pe for pe in range(self.n_pes) if halted(self.processes, self.me, pe)], "init")
         return comm
 
     def _give_up(self, absent: list[int], what: str) -> None:

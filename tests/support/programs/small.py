@@ -10,6 +10,7 @@ from mpi4py import MPI
 
 import pennympi
 from pennympi.compile.cache import made_once
+from pennympi.host.network import Channel
 
 world, TIMEOUT_S = MPI.COMM_WORLD, os.environ["PENNYMPI_TIMEOUT_S"]
 
@@ -45,6 +46,15 @@ def uninvited():
         say_fault()
     if world.Get_rank() != 1:
         pennympi.init()
+
+
+def half_ended():
+    """Each PE is a node of its own.  PE 1 sleeps where it would send its last message of the team."""
+    os.environ["PENNYMPI_NODE"] = f"node{world.rank}"
+    with pennympi.init():
+        if world.rank == 1:
+            Channel.close = lambda channel: (say_fault(), time.sleep(60))
+    print("done")
 
 
 def compiling():
