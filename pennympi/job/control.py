@@ -26,7 +26,7 @@ BELIEVED_NS = 200_000_000  # a wait that looked at the clock within this time is
 _PROGRESS, _STATE, _ALIVE, _CLAIMED, _TEXTS = 0, 1, 2, 8, 12  # _ALIVE: three words (liveness.py); _CLAIMED: a sem_t
 _TEXT_BYTES, _MOST_TEXTS = 96, 64  # of one text; texts that a PE can write down
 _SLOT_WORDS = 1 + _TEXT_BYTES // 8  # of a text: its tag, and its bytes
-_CALL = 64  # progress = calls entered * _CALL + the slot of the last call's text: one store writes both
+_CALL = 1 << 22  # progress = calls entered * _CALL + tag * _MOST_TEXTS + slot of the last call: one store writes all
 _FAR = _TEXTS + _SLOT_WORDS * _MOST_TEXTS  # in the first PE's part: the signs of life of the PEs of other nodes
 _COMPARED, _NAMED = 4096, 8  # calls since the last meeting that are compared there; of these, those that a message names
 _libc = ctypes.CDLL(None)
@@ -70,7 +70,7 @@ class Control:
         self._semaphore = ctypes.c_void_p(self._memory.addresses[0] + 8 * _CLAIMED)
         if self.local == 0:
             _libc.sem_init(self._semaphore, 1, 1)  # for all processes that map it; one may take it
-        self._slots: dict[str, int] = {}  # the slot of each text that is written down, the oldest first
+        self._places: dict[str, int] = {}  # tag * _MOST_TEXTS + slot of each text that is written down, the oldest first
         self._calls = 0  # calls entered * _CALL
         self._met_at = 0  # calls up to the last meeting
         self._recent: deque[str] = deque(maxlen=_COMPARED)
@@ -83,26 +83,26 @@ class Control:
     def enter(self, text: str) -> None:
         """Write down that this PE enters a call that every PE makes.  Costs about 0.15 us.  text: describes the call"""
         try:
-            slot = self._slots[text]
+            place = self._places[text]
         except KeyError:
-            slot = self.write_down(text)
+            place = self.write_down(text)
         self._calls = calls = self._calls + _CALL
-        self._words[self._progress] = calls + slot
+        self._words[self._progress] = calls + place
         self._recall(text)
 
     def write_down(self, text: str) -> int:
-        """Let the others find the text of a call, in place of the oldest one.  Returns its slot."""
-        if text in self._slots:
-            return self._slots[text]
-        slot = len(self._slots)
+        """Let the others find the text of a call, in place of the oldest one.  Returns its tag and slot in one number."""
+        if text in self._places:
+            return self._places[text]
+        slot, tag = len(self._places), tag_of(text)
         if slot == _MOST_TEXTS:
-            slot = self._slots.pop(next(iter(self._slots)))
-        self._slots[text] = slot
+            slot = self._places.pop(next(iter(self._places))) % _MOST_TEXTS
+        self._places[text] = place = tag * _MOST_TEXTS + slot
         at = self._part[self.me] + _TEXTS + _SLOT_WORDS * slot
-        self._words[at] = 0  # while the bytes are of neither text, which ``find`` then does not find
+        self._words[at] = 0  # while the bytes are of neither text, which ``_text`` then does not return
         self._bytes[8 * at + 8 : 8 * at + 8 + _TEXT_BYTES] = text.encode()[:_TEXT_BYTES].ljust(_TEXT_BYTES, b"\0")
-        self._words[at] = tag_of(text)
-        return slot
+        self._words[at] = tag
+        return place
 
     def set_state(self, state: int) -> None:
         """Write that this PE is LEAVING the program, or DONE."""
@@ -150,22 +150,21 @@ class Control:
 
     def call(self, pe: int) -> str:
         """The last call that ``pe``, a PE of this node, entered: "allreduce of 8 float32, sum (call 7)"."""
-        number, slot = divmod(self._words[self._part[pe] + _PROGRESS], _CALL)
-        return f"{self._text(pe, slot)} (call {number})" if number else "no call yet"
+        number, place = divmod(self._words[self._part[pe] + _PROGRESS], _CALL)
+        return f"{self._text(pe, *divmod(place, _MOST_TEXTS)) or 'a call'} (call {number})" if number else "no call yet"
 
     def find(self, pe: int, tag: int) -> str | None:
         """A call that ``pe`` has written down and whose ``tag_of`` this is; None if there is none on this node."""
-        if pe in self._part:
-            first = self._part[pe] + _TEXTS
-            for slot in range(_MOST_TEXTS):
-                if self._words[first + _SLOT_WORDS * slot] == tag:
-                    return self._text(pe, slot)
-        return None
+        slots = range(_MOST_TEXTS if pe in self._part else 0)
+        return next((text for slot in slots if (text := self._text(pe, tag, slot))), None)
 
-    def _text(self, pe: int, slot: int) -> str:
-        """What is written in a slot."""
-        at = 8 * (self._part[pe] + _TEXTS + _SLOT_WORDS * slot) + 8
-        return bytes(self._bytes[at : at + _TEXT_BYTES]).rstrip(b"\0").decode(errors="replace")
+    def _text(self, pe: int, tag: int, slot: int) -> str | None:
+        """What is written in a slot; None if it is not, or no longer, a text with this tag."""
+        at = self._part[pe] + _TEXTS + _SLOT_WORDS * slot
+        if self._words[at] != tag:
+            return None
+        text = bytes(self._bytes[8 * at + 8 : 8 * at + 8 + _TEXT_BYTES]).rstrip(b"\0").decode(errors="replace")
+        return text if self._words[at] == tag else None
 
     def show_waiting(self, pe: int) -> None:
         """Write that this PE waits for ``pe`` now.  The waits of host kernels do so themselves."""

@@ -13,7 +13,7 @@ import pytest
 from mpi4py import MPI
 
 from pennympi.job import liveness
-from pennympi.job.control import Control
+from pennympi.job.control import Control, tag_of
 from pennympi.job.process import process_state, this_process
 
 pytestmark = pytest.mark.mpi
@@ -68,6 +68,35 @@ def test_signs_of_life_go_to_all_tables_of_a_process_and_never_back():
             liveness.show_alive(shown_ns)
         found = every_pe(lambda pe: (first.last_alive_ns(pe), second.last_alive_ns(pe)))
         assert found == [[(shown_ns, shown_ns) for shown_ns in WORLD.allgather(mine)]] * N_PES
+
+
+class Torn:
+    """The bytes of a table: while the first text is read, its PE writes down others, one of them in its place."""
+
+    def __init__(self, control):
+        self._control, self._bytes = control, control._bytes
+
+    def __setitem__(self, where, data):
+        self._bytes[where] = data
+
+    def __getitem__(self, where):
+        half = bytes(self._bytes[where])[:48]
+        for number in range(100):
+            self._control.write_down(f"other {number}".ljust(96, "."))
+        return half + bytes(self._bytes[where])[48:]
+
+    def release(self):
+        self._bytes.release()
+
+
+def test_a_text_is_read_whole_or_not():
+    with control_over() as control:
+        text = "one".ljust(96, ".")
+        control.enter(text)
+        found = [control.find(ME, tag_of(text)), control.call(ME)]
+        control._bytes = Torn(control)
+        found += [control.find(ME, tag_of(text)), control.call(ME)]
+        assert seen(lambda: found) == [[text, f"{text} (call 1)", None, "a call (call 1)"]] * N_PES
 
 
 def test_a_table_knows_the_pes_of_its_node_only():
