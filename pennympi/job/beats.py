@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
+from typing import Any
 
 import numpy as np
 from mpi4py import MPI
@@ -19,6 +21,7 @@ from .control import Control
 BEAT_S = 0.5
 LOOKS = 10  # at what comes, in that time: a sign that lies unread looks younger than it is
 TAG = 32700  # beside those of rendezvous.py
+LAST = -1  # in place of a time: no sign follows
 
 
 class Beats:
@@ -49,7 +52,10 @@ class Beats:
     def _hear(self) -> None:
         """Receive what the others send."""
         for first, came in self._came.items():
-            while self._receives[first].Test():
+            while first in self._receives and self._receives[first].Test():
+                if came[0] == LAST:
+                    del self._receives[first]
+                    break
                 now_ns = time.monotonic_ns()
                 for pe, silent_ns in zip(self._pes_of[first], came, strict=True):
                     self._control.hear(pe, now_ns - int(silent_ns))
@@ -63,8 +69,24 @@ class Beats:
                 self._silent_ns[first][:] = [now_ns - control.last_alive_ns(pe) for pe in control.pes]
                 self._sends[first] = self._comm.Isend(self._silent_ns[first], first, TAG)
 
-    def close(self) -> None:
-        """Send nothing more, before MPI ends; a second call does nothing."""
+    def close(self, wait: Callable[..., Any]) -> None:
+        """End after the last sign of each node: MPI may give the communicator's number to the program's next one.
+
+        wait: ``Meetings.wait``
+        """
+        self._ended.set()
+        self._thread.join()
+        last = np.full(1, LAST)
+        sends = [*self._sends.values(), *(self._comm.Isend(last, first, TAG) for first in self._sends)]
+
+        def ended() -> bool:
+            self._hear()
+            return not self._receives and MPI.Request.Testall(sends)
+
+        wait(ended, lambda: list(self._receives), "finalize")
+
+    def cancel(self) -> None:
+        """Send and receive nothing more, before MPI ends; a second call does nothing."""
         self._ended.set()
         self._thread.join()
         while self._receives:

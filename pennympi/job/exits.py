@@ -49,7 +49,7 @@ def _stop(*ignored: object) -> None:
     for job in open_jobs:
         job.control.set_state(DONE)
         if job.beats:
-            job.beats.close()
+            job.beats.cancel()
     monitor.stop()
     for end in before_mpi_ends:
         end()

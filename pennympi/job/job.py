@@ -88,11 +88,11 @@ class Job(Meetings):
     def close(self) -> None:
         """End the job; from then on this PE may leave the program at any time.  Collective."""
         self.rendezvous("finalize")
+        if self.beats:
+            self.beats.close(self.wait)
         self.control.set_state(DONE)
         with closing:
             open_jobs.remove(self)
-        if self.beats:
-            self.beats.close()
         self.control.close()
         self._free()
 

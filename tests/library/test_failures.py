@@ -59,6 +59,7 @@ WELL = {
     "the job is suspended for two deadlines": (4, "small suspended", SHORT_S),
     "a PE compiles": (2, "small compiling", 1),
     "a PE is busy on another team, and most wait for a PE that waits": (4, "small skewed busy", 1),
+    "a sign of life comes late": (2, "small late_sign", LONG_S),
     "a PE ends late": (2, f"small forgetful 0 {0.7 * SHORT_S}", SHORT_S),
 }
 

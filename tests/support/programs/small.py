@@ -11,6 +11,7 @@ from mpi4py import MPI
 import pennympi
 from pennympi.compile.cache import made_once
 from pennympi.host.network import Channel
+from pennympi.job.beats import BEAT_S, Beats
 
 world, TIMEOUT_S = MPI.COMM_WORLD, os.environ["PENNYMPI_TIMEOUT_S"]
 
@@ -54,6 +55,25 @@ def half_ended():
     with pennympi.init():
         if world.rank == 1:
             Channel.close = lambda channel: (say_fault(), time.sleep(60))
+    print("done")
+
+
+def late_sign():
+    """Each PE is a node of its own, and hears no sign of life until it ends the team.  What is left reaches no other."""
+    os.environ["PENNYMPI_NODE"] = f"node{world.rank}"
+    hear, close = Beats._hear, Beats.close
+
+    def end(beats, *args):
+        Beats._hear = hear
+        close(beats, *args)
+
+    with pennympi.init():
+        Beats._hear, Beats.close = lambda beats: None, end
+        time.sleep(2.5 * BEAT_S)
+    comms = [world.Dup() for _ in range(4)]
+    world.Barrier()
+    time.sleep(0.1)
+    assert not any([comm.Iprobe(MPI.ANY_SOURCE, MPI.ANY_TAG) for comm in comms * 2])
     print("done")
 
 
