@@ -26,7 +26,7 @@ HEAD_BYTES, DATA_BYTES = 64, 32768  # MPIs ask before they send 64 KiB by TCP, w
 MOST_SMALL = 4  # messages of a put
 SLOT_BYTES, N_SLOTS = HEAD_BYTES + DATA_BYTES, 32
 KIND, DST, NBYTES, SIGNAL, VALUE = (8 * k for k in range(5))  # of a header; a GET's DST is what it reads
-# LAST: no message follows.  In a slot alone, PARTS: a LARGE whose data comes, and DST and NBYTES are of what has not come;
+# LAST: no message follows.  In a slot alone, PARTS: a LARGE whose data comes, DST and NBYTES are of what has not come;
 # ENDED: the LAST has come
 DATA, LARGE, GET, LAST, PARTS, ENDED = range(6)
 TAG, LARGE_TAG, GET_TAG = 32703, 32704, 32705  # beside those of job/rendezvous.py
