@@ -6,6 +6,7 @@ all ranks decide alike.  Arrays on GPUs always go by the team, or through memory
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from functools import wraps
 from importlib.util import find_spec
@@ -16,6 +17,7 @@ from typing import Any
 from mpi4py import MPI
 from numpy import ndarray
 
+from ..errors import Unsupported
 from ..settings import setting
 from ..start import init
 from ..team import Team
@@ -43,6 +45,7 @@ class Comm(MPI.Intracomm):
     """
 
     _team: Team | None = None
+    _has_team = True  # or may have one
     _at_once: Mapping[str, Callable[..., Any]] = MappingProxyType({})
 
     def __init__(self, comm: MPI.Comm | None = None):
@@ -213,7 +216,12 @@ class Comm(MPI.Intracomm):
         on_gpu = not isinstance(call.message, ndarray)
         if not on_gpu and call.message.nbytes < FROM_BYTES[name]:
             return None
-        return call if on_gpu == (self.team.backend == "cuda") else None
+        try:
+            return call if self._has_team and on_gpu == (self.team.backend == "cuda") else None
+        except Unsupported as reason:
+            warnings.warn(f"{reason}; until then its calls go by MPI", stacklevel=4)
+            self._has_team = False
+            return None
 
 
 def _predefined(name: str) -> Any:
@@ -290,5 +298,5 @@ for _base, _kind in _KINDS.items():
     for _name, _method in _methods.items():
         if _name in FROM_BYTES and _base is _MPI:
             _OTHERWISE[_name] = _method
-        elif _base is _MPI or not hasattr(Comm, _name):
+        elif _kind in (Comm, Message) or not hasattr(Comm, _name):
             setattr(_kind, _name, _method)

@@ -133,6 +133,8 @@ def _array(buffer: Any, count: Any, datatype: Any, n_parts: int, writable: bool)
         return np.ndarray(n, dtype, memory)
     import cupy
 
+    if not memory.nbytes:
+        return cupy.empty(n, dtype)
     held = cupy.cuda.UnownedMemory(memory.address, memory.nbytes, buffer)
     return cupy.ndarray((n,), dtype, cupy.cuda.MemoryPointer(held, 0))
 

@@ -33,7 +33,10 @@ for name, module in hidden.items():
     del sys.modules[name]
     if module is not None:
         sys.modules[name] = module
-if has_gpu and which == "comm":  # NumPy 2 refuses -1 as an unsigned number
+if has_gpu and which == "comm":
+    MPI.COMM_WORLD.team  # noqa: B018  on GPUs the first team has to hold all PEs
+    MPI.Message = pennympi.mpi.comm.Message  # its class methods are called, too
+    # NumPy 2 refuses -1 as an unsigned number
     fill = arrayimpl.GPUArrayCuPy.__init__
 
     def wrapping(array, value, typecode, *others):
