@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from mpi4py.MPI import IN_PLACE
+from numpy import ndarray
 
 from ..arrays import dlpack, mpi_buffer
 from ..arrays.array_view import PLAIN, ArrayView, not_an_array, not_contiguous, not_in_place
@@ -56,9 +57,10 @@ def facts(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
     found: tuple[Any, ...] = ()
     try:
         for arg in args:
-            if type(arg) is np.ndarray:
-                found += (_addressof(_at_start(arg)), arg.size, arg.dtype)  # type: ignore[arg-type]
-            elif type(arg) in PLAIN:
+            kind = type(arg)
+            if kind is ndarray:
+                found += (_addressof(_at_start(arg)), arg.size, arg.dtype)
+            elif kind in PLAIN:
                 found += (arg,)
             else:
                 return None
