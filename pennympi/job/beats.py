@@ -35,7 +35,6 @@ class Beats:
         self._came = {first: np.zeros(len(pes), np.int64) for first, pes in self._pes_of.items()}
         self._receives = {first: comm.Irecv(words, first, TAG) for first, words in self._came.items()}
         self._sends = dict.fromkeys(others, MPI.REQUEST_NULL)
-        self._silent_ns = {first: np.zeros(control.n_local, np.int64) for first in others}
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="pennympi beats", daemon=True)
         self._thread.start()
@@ -64,10 +63,10 @@ class Beats:
     def _send(self) -> None:
         """Send the others how long the PEs of this node have been silent."""
         control, now_ns = self._control, time.monotonic_ns()
+        silent_ns = np.array([now_ns - control.last_alive_ns(pe) for pe in control.pes])
         for first, sent in self._sends.items():
             if sent.Test():  # else that node takes nothing now
-                self._silent_ns[first][:] = [now_ns - control.last_alive_ns(pe) for pe in control.pes]
-                self._sends[first] = self._comm.Isend(self._silent_ns[first], first, TAG)
+                self._sends[first] = self._comm.Isend(silent_ns, first, TAG)
 
     def close(self, wait: Callable[..., Any]) -> None:
         """End after the last sign of each node: MPI may give the communicator's number to the program's next one.

@@ -71,10 +71,8 @@ def _run(launcher: int) -> None:
         with closing:
             if _stopped.is_set():
                 return
-            if (
-                now_s - before_s > _TICK_S + liveness.LATE_NS / 1e9
-            ):  # it was suspended, and perhaps all: time counts from now
-                liveness.monitor_words[liveness.RESUMED_NS] = now_ns
+            if now_s - before_s > _TICK_S + liveness.LATE_NS / 1e9:
+                liveness.monitor_words[liveness.RESUMED_NS] = now_ns  # it was suspended, and perhaps all were
             liveness.monitor_words[liveness.TICKED_NS] = now_ns
             if compiling():
                 liveness.show_alive(now_ns)

@@ -193,10 +193,7 @@ class Meetings:
 
     def wait(self, complete: Callable[[], Any], absent: Callable[[], list[int]], what: str) -> None:
         """Poll until ``complete()``.  Raises PeerTimeout.  absent: the PEs that have not come"""
-        show = self._show
-        if self.control:
-            show = self.control.show_waiting
-        deadline = Deadline(self.control, self.timeout_s, show)
+        deadline = Deadline(self.control, self.timeout_s, self.control.show_waiting if self.control else self._show)
         for _ in poll_times():
             if complete():
                 return
