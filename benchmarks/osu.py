@@ -23,7 +23,7 @@ from mpi4py import MPI
 import pennympi
 
 RUNS, WORLD = 5, MPI.COMM_WORLD
-NON_BLOCKING = ("osu_bw", "osu_bibw")  # Irecv of arrays on GPUs is refused
+BANDWIDTHS = ("osu_bw", "osu_bibw")  # they print MB/s
 
 
 def run(program):
@@ -41,8 +41,7 @@ def run(program):
     mine, *others = WORLD.bcast(WORLD.gather(intervals))
     share = [max(ranks) / ranks[0] for ranks in zip(mine, *(one for one in others if one), strict=True)]
     lines = [line.split() for line in printed.getvalue().splitlines() if not line.startswith("#")]
-    is_bandwidth = program.stem in NON_BLOCKING  # MB/s
-    found = {int(size): int(size) / float(one) if is_bandwidth else float(one) for size, one in lines}
+    found = {int(size): int(size) / float(one) if program.stem in BANDWIDTHS else float(one) for size, one in lines}
     return {size: us * times for (size, us), times in zip(found.items(), share, strict=False)}
 
 
@@ -60,9 +59,8 @@ def every(team):
             found = {}
             for _ in range(RUNS):
                 for way, (MPI.COMM_WORLD, sys.modules["mmap"]) in ways.items():
-                    if way != "pennympi, CuPy" or program.stem not in NON_BLOCKING:
-                        for size, us in run(program).items():
-                            found.setdefault((way, size), []).append(us)
+                    for size, us in run(program).items():
+                        found.setdefault((way, size), []).append(us)
             MPI.COMM_WORLD = WORLD
             for (way, size), us in found.items():
                 yield {"program": program.stem, "way": way, "size": size, "us": round(statistics.median(us), 3)}

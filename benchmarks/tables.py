@@ -155,11 +155,12 @@ def sweeps(path):
     facts, rows = read(path)
     lines = []
     for row in rows:
+        if "us" not in row:
+            continue
         points = f"{row['n']}^{row.get('dims', 3 if row['case'] == 'heat' else 2)} {row['dtype']}"
         norm = {"every": "every", "True": "last"}.get(row.get("norm"), "")
         engine = f"{row['engine']}, {row['depth']} deep" if "depth" in row else ""
-        if "us" in row:
-            lines.append([row["case"], points, norm, engine, short(row["us"]), short(row.get("GLUP_per_s"))])
+        lines.append([row["case"], points, norm, engine, short(row["us"]), short(row.get("GLUP_per_s"))])
     yield f"us a sweep ({machine(facts)}, {source(path)}); a copy reads and writes as many bytes:"
     yield table(["sweep", "points", "norm", "engine", "us", "points/ns"], lines)
 
