@@ -108,8 +108,7 @@ class Comm(MPI.Intracomm):
         if self._at_once and op is MPI.SUM:
             try:
                 x = sendbuf if type(sendbuf) is ndarray else at_least(sendbuf, least)
-                has_out = type(recvbuf) is ndarray or self.rank != root
-                out = recvbuf if has_out else array_of(recvbuf)
+                out = recvbuf if type(recvbuf) is ndarray or self.rank != root else array_of(recvbuf)
                 return self._at_once["Reduce"]("auto", None, None, x, out, "sum", root)
             except NOT_OURS:
                 pass
@@ -161,8 +160,7 @@ class Comm(MPI.Intracomm):
         return self._run("Allgatherv", sendbuf, recvbuf)
 
     def Alltoallv(self, sendbuf: Any, recvbuf: Any) -> None:
-        least = FROM_BYTES["Alltoallv"]
-        if is_small(recvbuf, least):
+        if is_small(recvbuf, FROM_BYTES["Alltoallv"]):
             return _MPI.Alltoallv(self, sendbuf, recvbuf)
         return self._run("Alltoallv", sendbuf, recvbuf)
 
