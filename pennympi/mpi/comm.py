@@ -23,7 +23,7 @@ from ..start import init
 from ..team import Team
 from . import calls
 from .gpu import Persistent, begin, current_stream, refuse, stage, unless_on_gpu
-from .message import NOT_OURS, array_of, at_least, is_small
+from .message import NOT_OURS, array_of, at_least, is_small, sent_or_own
 
 _MPI = MPI.Intracomm
 NEVER = 1 << 62
@@ -120,8 +120,8 @@ class Comm(MPI.Intracomm):
             return _MPI.Allgather(self, sendbuf, recvbuf)
         if self._at_once:
             try:
-                x = sendbuf if type(sendbuf) is ndarray else array_of(sendbuf)
                 out = recvbuf if type(recvbuf) is ndarray else at_least(recvbuf, least, self.size)
+                x = sendbuf if type(sendbuf) is ndarray else sent_or_own(sendbuf, out, self)
                 if x.dtype is out.dtype:
                     return self._at_once["Allgather"]("auto", None, None, x, out)
             except NOT_OURS:

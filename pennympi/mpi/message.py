@@ -99,6 +99,15 @@ def is_small(buffer: Any, n_bytes: int, comm: MPI.Comm | None = None) -> bool:
     return (buffer[0].nbytes if type(buffer[0]) is np.ndarray else len(buffer[0])) < n_bytes
 
 
+def sent_or_own(sendbuf: Any, out: np.ndarray, comm: MPI.Intracomm) -> np.ndarray:
+    """What an Allgather sends; in place, this rank's part of ``out``.  Raises NOT_OURS."""
+    if sendbuf is not MPI.IN_PLACE:
+        return array_of(sendbuf)
+    check(out.flags.c_contiguous)
+    n = out.size // comm.size
+    return out.reshape(-1)[comm.rank * n : comm.rank * n + n]
+
+
 def parts_of(spec: Any, n_parts: int, writable: bool = False) -> Parts:
     """Parts of any length.  spec: [x, counts] or [x, (counts, starts)], and a type after either.  Raises NOT_OURS."""
     check(isinstance(spec, list | tuple) and 2 <= len(spec) <= 3)
