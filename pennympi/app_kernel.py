@@ -169,8 +169,8 @@ def cannot_compile(kernel: Any, error: Exception) -> TypeError:
     """The error to raise for a compiler's: its message, and the line."""
     where = f"{kernel.__code__.co_filename}:{kernel.__code__.co_firstlineno}"
     for frame, _ in walk_tb(error.__traceback__):
-        line = getattr(frame.f_locals.get("self"), "loc", None)  # numba-cuda's message does not always have it
-        if line is not None and not line.filename.startswith(_LIBRARY):
+        line: Any = getattr(frame.f_locals.get("self"), "loc", None)  # numba-cuda's message does not always have it
+        if hasattr(line, "filename") and not line.filename.startswith(_LIBRARY):  # some of numba-cuda-mlir are numbers
             where = f"{line.filename}:{line.line}"
     message = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # without Numba's colours
     rule = "an array is an address there, for load(x, i) and store(y, i, value)"

@@ -8,8 +8,6 @@ import re
 import threading
 from collections.abc import Callable, Sequence
 from functools import wraps
-from itertools import count
-from math import prod
 from types import FunctionType, SimpleNamespace
 from typing import Any
 from unittest import mock
@@ -20,12 +18,10 @@ from numba.core.cgutils import get_or_insert_function
 from numba_cuda_mlir import cuda, tools
 from numba_cuda_mlir import mlir_optimization as optimization
 from numba_cuda_mlir._mlir import ir as mlir
-from numba_cuda_mlir._mlir.dialects import builtin, llvm
 from numba_cuda_mlir._mlir.passmanager import PassManager
 from numba_cuda_mlir.descriptor import mlir_target
 from numba_cuda_mlir.extending import intrinsic as _intrinsic
 from numba_cuda_mlir.extending import lowering_registry, refresh_registries
-from numba_cuda_mlir.lowering import cuda as lowering
 from numba_cuda_mlir.lowering_utilities.context import get_context
 from numba_cuda_mlir.mlir_compiler import compile_mlir
 from numba_cuda_mlir.numba_cuda import types
@@ -33,14 +29,13 @@ from numba_cuda_mlir.numba_cuda.cudadrv import nvvm
 
 from ..compile.options import BOUNDS, LaunchBounds
 from .mlir_builder import Builder, Value
+from .mlir_mended import mend
 
 __all__ = ["VERSIONS", "cgutils", "cuda", "device_function", "intrinsic", "ptx", "types", "without_device"]
 
 VERSIONS = ("mlir", numba_cuda_mlir.__version__)
 _compiling = threading.RLock()
 _records: set[type] = set()
-_number = count()
-_I64 = ir.IntType(64)
 
 
 def _llvmlite(t: Any) -> ir.Type:
@@ -139,28 +134,8 @@ def device_function(function: FunctionType) -> Any:
     return cuda.jit(function, device=True, annotations_as_signatures=False, inline=policy)
 
 
-def _shared_array(lower: Any, target: Any, shape: Sequence[int], dtype: Any, align: int) -> None:
-    """Shared memory as a global of LLVM: the compiler loses its own global where it links a device function."""
-    kind = lower.get_storage_type(lowering._resolve_numba_dtype(lower, dtype))
-    b = Builder(lower.mlir_gpu_module)
-    n_bytes = prod(shape) * kind.width // 8
-    memory = ir.GlobalVariable(b.module, ir.ArrayType(ir.IntType(8), n_bytes), f"shared_{next(_number)}", 3)
-    memory.linkage, memory.align = "internal", align
-    ranks = range(len(shape))
-    strides = [prod(shape[k + 1 :]) for k in ranks]
-    fields = [([0], b.value(memory)), ([1], b.value(memory)), ([2], b.value(_I64(0)))]
-    fields += [([3 + place, k], b.value(_I64(n[k]))) for place, n in enumerate((shape, strides)) for k in ranks]
-    sizes = f"array<{len(shape)} x i64>"
-    described = llvm.mlir_undef(mlir.Type.parse(f"!llvm.struct<(ptr<3>, ptr<3>, i64, {sizes}, {sizes})>"))
-    for place, value in fields:
-        described = llvm.insertvalue(described, value, mlir.DenseI64ArrayAttr.get(place))
-    space = mlir.Attribute.parse("#gpu.address_space<workgroup>")
-    array = mlir.MemRefType.get(shape, kind, memory_space=space)
-    lower.store_var(target, builtin.unrealized_conversion_cast([array], [described]))
-
-
 mlir_target.ensure_initialized()
-lowering.cuda_static_shared_memory = _shared_array
+mend()
 
 
 def without_device(cc: tuple[int, int]) -> Any:

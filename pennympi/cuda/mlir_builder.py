@@ -78,7 +78,7 @@ def _conversion(name: str) -> Callable[..., Any]:
 
 def _comparison(operation: str, predicates: str, prefix: str) -> Callable[..., Any]:
     def method(self: "Builder", order: str, x: Any, y: Any) -> Value:
-        word = _ORDERS[order] if prefix == "s" and order in ("==", "!=") else prefix + _ORDERS[order]
+        word = _ORDERS[order] if operation == "icmp" and order in ("==", "!=") else prefix + _ORDERS[order]
         predicate = getattr(getattr(llvm, predicates), word)
         return Value(getattr(llvm, operation)(predicate, self.value(x), self.value(y)), _with_lanes_of(x, ir.IntType(1)))
 

@@ -104,3 +104,19 @@ def test_a_kernel_of_too_many_registers_is_compiled_for_fewer(made, monkeypatch)
     bounded = KernelOptions("iiii", bounds=backend.BOUNDS)
     assert b"min_blocks=2" in backend.cubin(put_bytes, "put", KernelOptions("iiii"), backend.Target(HOPPER))
     assert b"min_blocks=0" in backend.cubin(put_bytes, "put", bounded, backend.Target(HOPPER))
+
+
+class Operation:
+    """A part of a compiler whose ``loc`` is no line of a file."""
+
+    loc = 3
+
+    def fail(self):
+        raise ValueError("no lowering")
+
+
+def test_an_error_of_a_part_that_knows_no_line():
+    with pytest.raises(ValueError, match="no lowering") as caught:
+        Operation().fail()
+    line = scale.__code__.co_firstlineno
+    assert f"can't be compiled, {__file__}:{line} " in str(cannot_compile(scale, caught.value))
