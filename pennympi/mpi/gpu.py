@@ -45,6 +45,8 @@ def stage(comm: Any, plain: Callable[..., Any], args: tuple[Any, ...], named: di
     """Run the method on copies in pinned memory of the host."""
     name = plain.__name__
     kind = name.removeprefix("I").lower()
+    if kind != name.lower():
+        _check_threads()
     written = () if kind.endswith("send") else _WRITTEN.get(kind, (1, "recvbuf"))
     given: dict[Any, Any] = {**dict(enumerate(args)), **named}
     copies = {key: _copied(arg, name) if is_on_gpu(arg) else arg for key, arg in given.items()}
@@ -107,6 +109,15 @@ def _finished(request: MPI.Request, put_back: Callable[[], None], buffers: Any) 
     return made
 
 
+def _check_threads() -> None:
+    """A thread completes the request.  Raises Unsupported."""
+    if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+        raise Unsupported(
+            "a non-blocking call of an array on a GPU needs MPI_THREAD_MULTIPLE, as mpi4py starts MPI by default: "
+            "leave mpi4py.rc as it is, or call the blocking method"
+        )
+
+
 def _array(arg: Any) -> Any:
     """The CuPy array over the same memory."""
     import cupy
@@ -125,8 +136,9 @@ def current_stream() -> Any:
 def begin(team: Team, call: Call) -> MPI.Request:
     """Enqueue a call on CuPy's current stream; the request completes when the stream has run it.
 
-    Any method of MPI waits for it.  Needs an MPI with MPI_THREAD_MULTIPLE, as mpi4py starts it.
+    Any method of MPI waits for it.
     """
+    _check_threads()
     call.run(team)
     request = MPI.Grequest.Start(lambda status: None, lambda: None, lambda _: None)
     held = MPI.Grequest(request)  # MPI's own handle is gone once the user has waited
