@@ -90,8 +90,8 @@ def _allocated(lower: Any, allocate: Callable[..., Any], n_assignments: dict[str
     """Memory of the variables that are assigned to again.  The compiler has none for tuples of tuples of one type."""
     nested = {}
     for name, n in n_assignments.items():
-        kind = lower.get_numba_type(name)
-        if n > 1 and isinstance(kind, types.UniTuple) and isinstance(kind.dtype, types.BaseTuple):
+        kind = lower.get_numba_type(name) if n > 1 else None
+        if isinstance(kind, types.UniTuple) and isinstance(kind.dtype, types.BaseTuple):
             nested[name] = lower._allocate_stack_slot_for_type(kind)
     lower.varmap.update(nested)
     allocate(lower, {name: n for name, n in n_assignments.items() if name not in nested})
