@@ -39,7 +39,7 @@ def test_a_put_that_comes_late_is_of_the_team_that_ends(team, hold):
     """The next team got it, and wrote it into memory that was no longer mapped."""
     found = []
     for turn in range(1, 4):
-        with pennympi.init(team.comm, heap_bytes=1 << 20) as part:
+        with pennympi.init(team.comm, heap_bytes=1 << 24) as part:
             inbox, value = part.zeros(PUTS, "int64"), np.full(1, turn, "int64")
             hold()
             part.comm.Barrier()
