@@ -10,7 +10,6 @@ import warnings
 from collections.abc import Callable, Mapping
 from functools import wraps
 from importlib.util import find_spec
-from inspect import signature
 from types import MappingProxyType
 from typing import Any
 
@@ -22,7 +21,7 @@ from ..settings import setting
 from ..start import init
 from ..team import Team
 from . import calls
-from .gpu import Persistent, begin, current_stream, refuse, stage, unless_on_gpu
+from .gpu import current_stream, for_gpus
 from .message import NOT_OURS, array_of, at_least, is_small, sent_or_own
 
 _MPI = MPI.Intracomm
@@ -260,41 +259,25 @@ def _making_ours(plain: Callable[..., Any]) -> Callable[..., Any]:
     return method
 
 
-def _begun(name: str) -> Callable[..., Any]:
-    """What a non-blocking collective of arrays on GPUs does."""
-
-    def on_gpu(comm: Comm, plain: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        call = comm._call(name, args, named)
-        return stage(comm, plain, args, named) if call is None else begin(comm.team, call)
-
-    return on_gpu
-
-
-def _persistent(on_gpu: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
-    """What a persistent call of arrays on GPUs does, by its non-blocking one."""
-    return lambda comm, _, args, named: Persistent(lambda: on_gpu(comm, plain, args, named))
+def _own_methods(base: Any) -> dict[str, Callable[..., Any]]:
+    """The methods of a class of mpi4py's that it does not inherit from MPI.Intracomm."""
+    inherited = object if base is _MPI else _MPI
+    found = {name: getattr(base, name) for name in dir(base) if name[0].isupper()}
+    return {
+        name: method
+        for name, method in found.items()
+        if callable(method) and method is not getattr(inherited, name, None)
+    }
 
 
-def _for_gpus(base: Any) -> dict[str, Callable[..., Any]]:
-    """The methods of a class of mpi4py's that take a buffer, for arrays on GPUs, too."""
-    methods = {name: getattr(base, name) for name in dir(base) if name[0].isupper() and callable(getattr(base, name))}
-    taking = {name for name in methods if not _BUFFERS.isdisjoint(signature(methods[name]).parameters)}
-    on_gpu: dict[str, Callable[..., Any]] = dict.fromkeys(taking, stage)
-    on_gpu |= {f"I{name.lower()}": _begun(name) for name in FROM_BYTES}
-    for name in ("Attach_buffer", *(name for name in taking if name.endswith("_init"))):
-        begins = f"I{name.removesuffix('_init').lower()}"
-        on_gpu[name] = _persistent(on_gpu[begins], methods[begins]) if begins in taking else refuse
-    return {name: unless_on_gpu(methods[name], on_gpu[name]) for name in taking}
-
-
-_BUFFERS = {"buf", "sendbuf", "recvbuf"}
 _OTHERWISE = {name: getattr(_MPI, name) for name in FROM_BYTES}
 for _base, _kind in _KINDS.items():
-    _methods = {name: _making_ours(getattr(_base, name)) for name in _MAKERS if hasattr(_base, name)}
+    _own = _own_methods(_base)
+    _methods = {name: _making_ours(_own[name]) for name in _MAKERS if name in _own}
     if find_spec("cupy"):  # else no array lies on a GPU
-        _methods |= _for_gpus(_base)
+        _methods |= for_gpus(_own, FROM_BYTES)
     for _name, _method in _methods.items():
-        if _name in FROM_BYTES and _base is _MPI:
+        if _name in FROM_BYTES:
             _OTHERWISE[_name] = _method
-        elif _kind in (Comm, Message) or not hasattr(Comm, _name):
+        else:
             setattr(_kind, _name, _method)

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import ctypes
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import wraps
+from inspect import signature
 from threading import Thread
 from typing import Any
 
@@ -22,10 +23,37 @@ from .message import buffer_of, is_on_gpu
 # The argument that a method writes, by place and name; (1, "recvbuf") of others.
 _WRITTEN = dict.fromkeys(("bcast", "recv", "sendrecv_replace"), (0, "buf")) | {"sendrecv": (3, "recvbuf")}
 _STAGED: set[str] = set()  # what a warning was given for
+_BUFFERS = {"buf", "sendbuf", "recvbuf"}
 
 
-def unless_on_gpu(plain: Callable[..., Any], on_gpu: Callable[..., Any]) -> Callable[..., Any]:
-    """The method of mpi4py, but ``on_gpu(comm, name, args, named)`` where an argument is an array on a GPU."""
+def for_gpus(methods: dict[str, Callable[..., Any]], collectives: Iterable[str]) -> dict[str, Callable[..., Any]]:
+    """Those methods of mpi4py's that take a buffer, for arrays on GPUs, too.  collectives: what a team may run"""
+    taking = {name for name in methods if not _BUFFERS.isdisjoint(signature(methods[name]).parameters)}
+    on_gpu: dict[str, Callable[..., Any]] = dict.fromkeys(taking, _stage)
+    on_gpu |= {f"I{name.lower()}": _begun(name) for name in collectives}
+    for name in ("Attach_buffer", *(name for name in taking if name.endswith("_init"))):
+        begins = f"I{name.removesuffix('_init').lower()}"
+        on_gpu[name] = _persistent(on_gpu[begins], methods[begins]) if begins in taking else _refuse
+    return {name: _unless_on_gpu(methods[name], on_gpu[name]) for name in taking}
+
+
+def _begun(name: str) -> Callable[..., Any]:
+    """What a non-blocking collective of arrays on GPUs does."""
+
+    def on_gpu(comm: Any, plain: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        call = comm._call(name, args, named)
+        return _stage(comm, plain, args, named) if call is None else _begin(comm.team, call)
+
+    return on_gpu
+
+
+def _persistent(on_gpu: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
+    """What a persistent call of arrays on GPUs does, by its non-blocking one."""
+    return lambda comm, _, args, named: _Persistent(lambda: on_gpu(comm, plain, args, named))
+
+
+def _unless_on_gpu(plain: Callable[..., Any], on_gpu: Callable[..., Any]) -> Callable[..., Any]:
+    """The method of mpi4py, but ``on_gpu(comm, plain, args, named)`` where an argument is an array on a GPU."""
 
     @wraps(plain)
     def method(self: Any, *args: Any, **named: Any) -> Any:
@@ -36,12 +64,12 @@ def unless_on_gpu(plain: Callable[..., Any], on_gpu: Callable[..., Any]) -> Call
     return method
 
 
-def refuse(comm: Any, plain: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+def _refuse(comm: Any, plain: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """Raises Unsupported."""
     raise Unsupported(f"{plain.__name__} of an array on a GPU: give an array of the host, or call another method")
 
 
-def stage(comm: Any, plain: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+def _stage(comm: Any, plain: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """Run the method on copies in pinned memory of the host."""
     name = plain.__name__
     kind = name.removeprefix("I").lower()
@@ -49,34 +77,40 @@ def stage(comm: Any, plain: Callable[..., Any], args: tuple[Any, ...], named: di
         _check_threads()
     written = () if kind.endswith("send") else _WRITTEN.get(kind, (1, "recvbuf"))
     given: dict[Any, Any] = {**dict(enumerate(args)), **named}
-    copies = {key: _copied(arg, name) if is_on_gpu(arg) else arg for key, arg in given.items()}
-    results = [(_array(given[key]), buffer_of(copies[key])) for key in given.keys() & written if is_on_gpu(given[key])]
+    arrays = {key: _array(arg) for key, arg in given.items() if is_on_gpu(arg)}
+    if name not in _STAGED:
+        _STAGED.add(name)
+        n_bytes = next(iter(arrays.values())).nbytes
+        text = f"{name} of an array on a GPU, {n_bytes} bytes, goes through memory of the host"
+        warnings.warn(text, stacklevel=3)
+    copies = {key: _copy_of(array) for key, array in arrays.items()}
+    passed = given | {key: _with(copy, given[key]) for key, copy in copies.items()}
+    stream = current_stream()
 
     def put_back() -> None:
-        for array, copy in results:
-            with array.device, stream:
-                array.ravel(order="K").set(copy)
+        for key in copies.keys() & written:
+            with arrays[key].device, stream:
+                arrays[key].set(copies[key])
         stream.synchronize()
 
-    stream = current_stream()
-    result = plain(comm, *[copies[place] for place in range(len(args))], **{key: copies[key] for key in named})
+    result = plain(comm, *[passed[place] for place in range(len(args))], **{key: passed[key] for key in named})
     if isinstance(result, MPI.Request):
-        return _finished(result, put_back, copies)
+        return _finished(result, put_back, passed)
     put_back()
     return result
 
 
-def _copied(arg: Any, name: str) -> Any:
-    """An argument with a copy of its array."""
+def _copy_of(array: Any) -> Any:
+    """A copy in pinned memory of the host."""
     import cupyx
 
-    array = _array(arg).ravel(order="K")
-    if name not in _STAGED:
-        _STAGED.add(name)
-        text = f"{name} of an array on a GPU, {array.nbytes} bytes, goes through memory of the host"
-        warnings.warn(text, stacklevel=5)
     copy = cupyx.empty_pinned(array.shape, array.dtype)
     array.get(out=copy)
+    return copy
+
+
+def _with(copy: Any, arg: Any) -> Any:
+    """An argument with a copy in place of its array."""
     return copy if arg is buffer_of(arg) else type(arg)((copy, *arg[1:]))
 
 
@@ -119,11 +153,12 @@ def _check_threads() -> None:
 
 
 def _array(arg: Any) -> Any:
-    """The CuPy array over the same memory."""
+    """The flat CuPy array over the same memory."""
     import cupy
 
     buffer = buffer_of(arg)
-    return cupy.asarray(buffer) if hasattr(buffer, "__cuda_array_interface__") else cupy.from_dlpack(buffer)
+    array = cupy.asarray(buffer) if hasattr(buffer, "__cuda_array_interface__") else cupy.from_dlpack(buffer)
+    return array.ravel(order="K")
 
 
 def current_stream() -> Any:
@@ -133,7 +168,7 @@ def current_stream() -> Any:
     return cupy.cuda.get_current_stream()
 
 
-def begin(team: Team, call: Call) -> MPI.Request:
+def _begin(team: Team, call: Call) -> MPI.Request:
     """Enqueue a call on CuPy's current stream; the request completes when the stream has run it.
 
     Any method of MPI waits for it.
@@ -146,13 +181,13 @@ def begin(team: Team, call: Call) -> MPI.Request:
     return request
 
 
-class Persistent(MPI.Prequest):
+class _Persistent(MPI.Prequest):
     """A persistent call on a GPU: each Start begins one.  Startall raises MPI.Exception of it."""
 
     _start: Callable[[], MPI.Request] | None
 
-    def __new__(cls, start: Callable[[], MPI.Request]) -> Persistent:
-        made: Persistent = super().__new__(cls)
+    def __new__(cls, start: Callable[[], MPI.Request]) -> _Persistent:
+        made: _Persistent = super().__new__(cls)
         made._start = start
         return made
 

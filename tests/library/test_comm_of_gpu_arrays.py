@@ -27,11 +27,6 @@ def full(value, n=N):
     return cupy.full(n, value, "float64")
 
 
-def finish(request):
-    request.Wait()
-    cupy.cuda.get_current_stream().synchronize()
-
-
 @pytest.mark.parametrize("op", [MPI.SUM, MPI.MAX])
 def test_allreduce(comm, op):
     """Blocking, in place, non-blocking and persistent.  The last three times, with new data each time."""
@@ -42,7 +37,7 @@ def test_allreduce(comm, op):
     comm.Allreduce(MPI.IN_PLACE, out, op)
     assert (out == want * (comm.size if op == MPI.SUM else 1)).all()
     out[:] = 0
-    finish(comm.Iallreduce(x, out, op))
+    comm.Iallreduce(x, out, op).Wait()
     assert (out == want).all()
     call = comm.Allreduce_init(x, out, op)
     for factor in (1, 2, 3):
@@ -61,7 +56,7 @@ def test_methods_on_copies(comm):
     comm.Gather(x, gathered, root=last)
     assert me != last or (gathered.reshape(n_pes, N)[:, 0] == cupy.arange(1, n_pes + 1)).all()
     sums = full(0)
-    finish(comm.Iscan(x, sums))
+    comm.Iscan(x, sums).Wait()
     assert (sums == (me + 1) * (me + 2) / 2).all()
     came = full(0)
     comm.Sendrecv(x, (me + 1) % n_pes, recvbuf=came, source=(me - 1) % n_pes)
