@@ -77,7 +77,8 @@ def _stage(comm: Any, plain: Callable[..., Any], args: tuple[Any, ...], named: d
         _check_threads()
     written = () if kind.endswith("send") else _WRITTEN.get(kind, (1, "recvbuf"))
     given: dict[Any, Any] = {**dict(enumerate(args)), **named}
-    arrays = {key: _array(arg) for key, arg in given.items() if is_on_gpu(arg)}
+    n_parts = 0 if "neighbor" in kind else getattr(comm, "size", 1)
+    arrays = {key: _array(arg, n_parts) for key, arg in given.items() if is_on_gpu(arg)}
     if name not in _STAGED:
         _STAGED.add(name)
         n_bytes = next(iter(arrays.values())).nbytes
@@ -152,13 +153,19 @@ def _check_threads() -> None:
         )
 
 
-def _array(arg: Any) -> Any:
-    """The flat CuPy array over the same memory."""
+def _array(arg: Any, n_parts: int) -> Any:
+    """The flat CuPy array over the memory of an argument.  n_parts: most parts that its message has, 0 if not known"""
     import cupy
 
     buffer = buffer_of(arg)
     array = cupy.asarray(buffer) if hasattr(buffer, "__cuda_array_interface__") else cupy.from_dlpack(buffer)
-    return array.ravel(order="K")
+    array = array.ravel(order="K")
+    if n_parts and arg is not buffer and len(arg) == 3:
+        _, count, datatype = arg
+        if isinstance(count, int) and isinstance(datatype, MPI.Datatype) and datatype.is_predefined:
+            n_bytes = n_parts * count * datatype.extent
+            return array.view("uint8")[: max(1, n_bytes)]  # an array of no elements has no address
+    return array
 
 
 def current_stream() -> Any:
