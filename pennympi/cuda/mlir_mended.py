@@ -86,6 +86,20 @@ def _assigned(lower: Any, assign: Callable[..., Any], target: Any, expression: A
     assign(lower, target, expression)
 
 
+def _of_constant(lower: Any, of_constant: Callable[..., Any], target: Any, constant: Any) -> None:
+    """A constant.  The compiler knows no tuple in a tuple; Python folds such ones from 3.12 on."""
+    if not isinstance(constant.value, tuple):
+        of_constant(lower, target, constant)
+        return
+
+    def made(kind: Any, value: Any) -> Any:
+        if isinstance(value, tuple):
+            return tuple(map(made, kind.types, value))
+        return arith.constant(lower.get_mlir_type(kind), value)
+
+    lower.store_var(target, made(lower.get_numba_type(target.name), constant.value))
+
+
 def _allocated(lower: Any, allocate: Callable[..., Any], n_assignments: dict[str, int]) -> None:
     """Memory of the variables that are assigned to again.  The compiler has none for tuples of tuples of one type."""
     nested = {}
@@ -120,6 +134,7 @@ def mend() -> None:
         "build_user_defined_function_call": _called,
         "from_return": _returned,
         "load_var": _loaded,
+        "lower_const_assign": _of_constant,
         "lower_expr_assign": _assigned,
     }
     for name, method in methods.items():

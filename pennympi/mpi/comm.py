@@ -1,7 +1,8 @@
 """``Comm``: mpi4py's communicator, whose collectives run on a team where that is faster, or where MPI can't.
 
-Arrays of the host go by the team from a size on, by MPI below it.  The size of a message is the same on every rank, so
-all ranks decide alike.  Arrays on GPUs always go by the team, or through memory of the host where it has no such method.
+Arrays of the host go by the team from a size on, by MPI below it, and by MPI where the team is on GPUs.  The size of a
+message is the same on every rank, so all ranks decide alike.  Arrays on GPUs always go by the team, or through memory
+of the host where it has no such method.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ class Comm(MPI.Intracomm):
     _team: Team | None = None
     _has_team = True  # or may have one
     _at_once: Mapping[str, Callable[..., Any]] = MappingProxyType({})
+    _from_bytes = FROM_BYTES
 
     def __init__(self, comm: MPI.Comm | None = None):
         from_bytes = setting("PENNYMPI_COMM_FROM_BYTES")
@@ -58,6 +60,8 @@ class Comm(MPI.Intracomm):
         if self._team is None:
             self._team = init(MPI.Intracomm(self))
             self._at_once = calls.at_once(self._team)
+            if self._team.backend == "cuda":
+                self._from_bytes = dict.fromkeys(FROM_BYTES, NEVER)  # of arrays of the host
         return self._team
 
     def Free(self) -> None:
@@ -75,7 +79,7 @@ class Comm(MPI.Intracomm):
 
     # Each collective looks at the size of its message first.  Most calls of arrays of the host go to the team at once.
     def Bcast(self, buf: Any, root: int = 0) -> None:
-        least = FROM_BYTES["Bcast"]
+        least = self._from_bytes["Bcast"]
         if buf.nbytes < least if type(buf) is ndarray else is_small(buf, least):
             return _MPI.Bcast(self, buf, root)
         if self._at_once:
@@ -87,7 +91,7 @@ class Comm(MPI.Intracomm):
         return self._run("Bcast", buf, root)
 
     def Allreduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:
-        least = FROM_BYTES["Allreduce"]
+        least = self._from_bytes["Allreduce"]
         if recvbuf.nbytes < least if type(recvbuf) is ndarray else is_small(recvbuf, least):
             return _MPI.Allreduce(self, sendbuf, recvbuf, op)
         if self._at_once and op is MPI.SUM:
@@ -100,7 +104,7 @@ class Comm(MPI.Intracomm):
         return self._run("Allreduce", sendbuf, recvbuf, op)
 
     def Reduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0) -> None:
-        least = FROM_BYTES["Reduce"]
+        least = self._from_bytes["Reduce"]
         x = recvbuf if sendbuf is MPI.IN_PLACE else sendbuf
         if x.nbytes < least if type(x) is ndarray else is_small(x, least):
             return _MPI.Reduce(self, sendbuf, recvbuf, op, root)
@@ -114,7 +118,7 @@ class Comm(MPI.Intracomm):
         return self._run("Reduce", sendbuf, recvbuf, op, root)
 
     def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:
-        least = FROM_BYTES["Allgather"]
+        least = self._from_bytes["Allgather"]
         if recvbuf.nbytes < least if type(recvbuf) is ndarray else is_small(recvbuf, least, self):
             return _MPI.Allgather(self, sendbuf, recvbuf)
         if self._at_once:
@@ -128,7 +132,7 @@ class Comm(MPI.Intracomm):
         return self._run("Allgather", sendbuf, recvbuf)
 
     def Alltoall(self, sendbuf: Any, recvbuf: Any) -> None:
-        least = FROM_BYTES["Alltoall"]
+        least = self._from_bytes["Alltoall"]
         if recvbuf.nbytes < least if type(recvbuf) is ndarray else is_small(recvbuf, least, self):
             return _MPI.Alltoall(self, sendbuf, recvbuf)
         if self._at_once:
@@ -142,7 +146,7 @@ class Comm(MPI.Intracomm):
         return self._run("Alltoall", sendbuf, recvbuf)
 
     def Allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:
-        least = FROM_BYTES["Allgatherv"]
+        least = self._from_bytes["Allgatherv"]
         if type(recvbuf) is list and len(recvbuf) == 2 and type(recvbuf[0]) is ndarray:
             out, counts = recvbuf
             if out.nbytes < least:
@@ -159,13 +163,13 @@ class Comm(MPI.Intracomm):
         return self._run("Allgatherv", sendbuf, recvbuf)
 
     def Alltoallv(self, sendbuf: Any, recvbuf: Any) -> None:
-        if is_small(recvbuf, FROM_BYTES["Alltoallv"]):
+        if is_small(recvbuf, self._from_bytes["Alltoallv"]):
             return _MPI.Alltoallv(self, sendbuf, recvbuf)
         return self._run("Alltoallv", sendbuf, recvbuf)
 
     def Reduce_scatter_block(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:
         x = recvbuf if sendbuf is MPI.IN_PLACE else sendbuf
-        least = FROM_BYTES["Reduce_scatter_block"]
+        least = self._from_bytes["Reduce_scatter_block"]
         if x.nbytes < least if type(x) is ndarray else is_small(x, least, self):
             return _MPI.Reduce_scatter_block(self, sendbuf, recvbuf, op)
         if self._at_once and op is MPI.SUM:
@@ -178,7 +182,7 @@ class Comm(MPI.Intracomm):
         return self._run("Reduce_scatter_block", sendbuf, recvbuf, op)
 
     def Reduce_scatter(self, sendbuf: Any, recvbuf: Any, recvcounts: Any = None, op: MPI.Op = MPI.SUM) -> None:
-        least = FROM_BYTES["Reduce_scatter"]
+        least = self._from_bytes["Reduce_scatter"]
         x = recvbuf if sendbuf is MPI.IN_PLACE else sendbuf
         if x.nbytes < least if type(x) is ndarray else is_small(x, least):
             return _MPI.Reduce_scatter(self, sendbuf, recvbuf, recvcounts, op)
@@ -211,7 +215,7 @@ class Comm(MPI.Intracomm):
         except NOT_OURS:
             return None
         on_gpu = not isinstance(call.message, ndarray)
-        if not on_gpu and call.message.nbytes < FROM_BYTES[name]:
+        if not on_gpu and call.message.nbytes < self._from_bytes[name]:
             return None
         try:
             return call if self._has_team and on_gpu == (self.team.backend == "cuda") else None

@@ -55,9 +55,14 @@ def _persistent(on_gpu: Callable[..., Any], plain: Callable[..., Any]) -> Callab
 def _unless_on_gpu(plain: Callable[..., Any], on_gpu: Callable[..., Any]) -> Callable[..., Any]:
     """The method of mpi4py, but ``on_gpu(comm, plain, args, named)`` where an argument is an array on a GPU."""
 
+    places = [place for place, name in enumerate(signature(plain).parameters, -1) if name in _BUFFERS]  # self is at -1
+
     @wraps(plain)
     def method(self: Any, *args: Any, **named: Any) -> Any:
-        if any(map(is_on_gpu, (*args, *named.values()))):
+        for place in places:
+            if place < len(args) and is_on_gpu(args[place]):
+                return on_gpu(self, plain, args, named)
+        if named and any(map(is_on_gpu, named.values())):
             return on_gpu(self, plain, args, named)
         return plain(self, *args, **named)
 

@@ -39,8 +39,8 @@ def buffer_of(spec: Any) -> Any:
 
 def is_on_gpu(spec: Any) -> bool:
     """Whether the array in an argument lies on a GPU, by DLPack or its address: CUDA's interface does not say it."""
-    buffer = buffer_of(spec)
-    if isinstance(buffer, np.ndarray | bytes | bytearray | memoryview):
+    buffer = spec[0] if (type(spec) is list or type(spec) is tuple) and spec else spec
+    if type(buffer) in _ON_HOST or isinstance(buffer, np.ndarray):
         return False
     if hasattr(buffer, "__dlpack_device__"):
         return buffer.__dlpack_device__()[0] in (CUDA, CUDA_MANAGED)

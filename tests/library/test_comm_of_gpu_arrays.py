@@ -97,3 +97,12 @@ def test_a_grid(comm):
     ring.Allreduce(MPI.IN_PLACE, x := full(1))
     assert (x == ring.size).all()
     ring.Free()
+
+
+def test_arrays_of_the_host_go_by_mpi(comm):
+    """Of any size; a rank of a team on GPUs does not look at them twice."""
+    for n in (1, 1 << 17):
+        comm.Allreduce(np.full(n, comm.rank + 1.0), out := np.empty(n))
+        comm.Allgather([np.full(n, float(comm.rank)), n, MPI.DOUBLE], [every := np.empty((comm.size, n)), n, MPI.DOUBLE])
+        assert (out == sum(range(1, comm.size + 1))).all()
+        assert (every == np.arange(comm.size)[:, None]).all()
