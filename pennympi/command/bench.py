@@ -1,6 +1,7 @@
 """Measure a collective of this library beside other libraries, with the options of nccl-tests."""
 
 import argparse
+import os
 import platform
 import sys
 import time
@@ -74,6 +75,8 @@ def run(args: argparse.Namespace) -> int:
     case, every_size = CASES[args.case], swept(args)
     kinds = [(DTYPES[name], op) for name in args.datatype for op in (args.op if case.reduces else [""])]
     in_heap = args.symmetric or args.case == "put"
+    if "nvshmem" in args.against:
+        os.environ.setdefault("NVSHMEM_DISABLE_NCCL", "0")  # its collectives may use NCCL
     with started(heap_bytes=setup.heap_bytes(max(every_size) if in_heap else 0)) as team:
         implementations, refused = setup.implementations(team, args, max(every_size))
         reasons = {one.name: one.why_not(case, *kinds[0]) for one in implementations}

@@ -104,6 +104,7 @@ def _start_nvshmem(job: Job, device: int, n_sharing: int) -> Segments:
 
     if not setting("PENNYMPI_MULTICAST"):
         os.environ.setdefault("NVSHMEM_DISABLE_NVLS", "1")  # then NVSHMEM makes no multicast objects
+    os.environ.setdefault("NVSHMEM_DISABLE_NCCL", "1")  # it serves NVSHMEM's collectives alone, for 0.6 s and 1.7 GiB
     with timed("start of NVSHMEM"):
         load_nvidia_dynamic_lib("nvshmem_host")
         uid, attributes = nvshmem.uniqueid(), nvshmem.InitAttr()
