@@ -28,7 +28,7 @@ from numba_cuda_mlir.numba_cuda import types
 from numba_cuda_mlir.numba_cuda.cudadrv import nvvm
 
 from ..compile.options import BOUNDS, LaunchBounds
-from .mlir_builder import Builder, Value
+from .mlir_builder import Builder, Value, item_bytes
 from .mlir_mended import mend
 
 __all__ = ["VERSIONS", "cgutils", "cuda", "device_function", "intrinsic", "ptx", "types", "without_device"]
@@ -61,15 +61,13 @@ class Context:
     """Numba's target context, as far as instructions use it."""
 
     get_value_type = staticmethod(_llvmlite)
+    get_abi_sizeof = staticmethod(item_bytes)
 
     def __init__(self, lower: Any):
         self._lower = lower
 
     def get_dummy_value(self) -> None:
         return None
-
-    def get_abi_sizeof(self, t: ir.Type) -> int:
-        return {ir.HalfType: 2, ir.FloatType: 4, ir.DoubleType: 8}.get(type(t)) or t.width // 8
 
     def make_tuple(self, b: Builder, kind: Any, values: Sequence[Any]) -> tuple[Any, ...]:
         return tuple(values)

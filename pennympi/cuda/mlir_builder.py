@@ -12,6 +12,7 @@ from numba_cuda_mlir._mlir import ir as mlir
 from numba_cuda_mlir._mlir.dialects import func, llvm, scf
 from numba_cuda_mlir.lowering_utilities import get_or_insert_function
 
+_I64, _VECTOR_BYTES = ir.IntType(64), 16
 DYNAMIC = -2147483648  # an index of a gep that is an operand
 _FLOATS = {ir.HalfType: mlir.F16Type, ir.FloatType: mlir.F32Type, ir.DoubleType: mlir.F64Type}
 _ORDERS = {"==": "eq", "!=": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge", "uno": "no"}
@@ -52,6 +53,13 @@ def _attribute(t: ir.Type, value: Any) -> Any:
     number = int(value) & ((1 << t.width) - 1)
     negative = t.width > 1 and number >> (t.width - 1)
     return mlir.IntegerAttr.get(mlir_type(t), number - (1 << t.width) if negative else number)
+
+
+def item_bytes(t: ir.Type) -> int:
+    """Bytes of a number or a vector."""
+    if isinstance(t, ir.VectorType):
+        return t.count * item_bytes(t.element)
+    return t.width // 8 if isinstance(t, ir.IntType) else {ir.HalfType: 2, ir.FloatType: 4, ir.DoubleType: 8}[type(t)]
 
 
 def _with_lanes_of(x: Value, scalar: ir.Type) -> ir.Type:
@@ -161,13 +169,34 @@ class Builder:
         t = whole.type.elements[k]
         return Value(llvm.extractvalue(mlir_type(t), whole.of_mlir, mlir.DenseI64ArrayAttr.get([k])), t)
 
-    # Memory
+    # Memory.  The compiler forgets an alignment, so what has less than its type's goes in parts.
     def load(self, pointer: Value, align: int | None = None) -> Value:
         t = pointer.type.pointee
-        return Value(llvm.load(mlir_type(t), pointer.of_mlir, alignment=align), t)
+        parts = self._parts(pointer, align)
+        if not parts:
+            return Value(llvm.load(mlir_type(t), pointer.of_mlir, alignment=align), t)
+        whole = ir.IntType(8 * item_bytes(t))
+        bits = whole(0)
+        for start, part in parts:
+            bits = self.or_(self.shl(self.zext(self.load(part), whole), whole(start)), bits)
+        return self.bitcast(bits, t)
 
     def store(self, x: Any, pointer: Value, align: int | None = None) -> None:
-        llvm.store(self.value(x), pointer.of_mlir, alignment=align)
+        parts = self._parts(pointer, align)
+        if not parts:
+            llvm.store(self.value(x), pointer.of_mlir, alignment=align)
+            return
+        whole = ir.IntType(8 * item_bytes(x.type))
+        for start, part in parts:
+            self.store(self.trunc(self.lshr(self.bitcast(x, whole), whole(start)), part.type.pointee), part)
+
+    def _parts(self, pointer: Value, align: int | None) -> list[tuple[int, Value]]:
+        """(first bit, pointer) of each integer of ``align`` bytes; none where memory is aligned as its type."""
+        n_bytes = item_bytes(pointer.type.pointee)
+        if align is None or align >= min(n_bytes, _VECTOR_BYTES):
+            return []
+        t, at = ir.PointerType(ir.IntType(8 * align), pointer.type.addrspace), self.ptrtoint(pointer, _I64)
+        return [(8 * k, self.inttoptr(self.add(at, _I64(k)), t)) for k in range(0, n_bytes, align)]
 
     def gep(self, pointer: Any, indices: list[Any], inbounds: bool = False) -> Value:
         t = pointer.type.pointee
