@@ -26,7 +26,9 @@ def source(path):
 def machine(facts):
     """The PEs and their device, and the libraries, in words."""
     named = [f"{key} {facts[key]}".removeprefix("mpi ") for key in LIBRARIES if key in facts]
-    return f"{facts['PEs']} x {facts['device']}, {', '.join([*named, facts.get('date', '')]).rstrip(', ')}"
+    shares = re.search(r"([2-9]\d*|1\d+) of them on this device", facts.get("first team", ""))
+    where = f"{facts['PEs']} {'PEs that share 1 ' if shares else ''}x {facts['device']}"
+    return f"{where}, {', '.join([*named, facts.get('date', '')]).rstrip(', ')}"
 
 
 def short(us):

@@ -151,18 +151,40 @@ def halos_on_gpus(path):
 
 
 def sweeps(path):
-    """Sweeps by the library's engines, beside NVIDIA's sample and a copy."""
+    """Sweeps by the library's engines, beside NVIDIA's sample and a copy, and beside one PE."""
     facts, rows = read(path)
-    lines = []
+    pes, lines = facts["PEs"], []
+    of_one = path.with_name(path.name.replace(f"-{pes}x", "-1x"))
+    alone = {sweep_of(row): row["us"] for row in read(of_one)[1] if "us" in row} if pes > 1 and of_one.exists() else {}
     for row in rows:
         if "us" not in row:
             continue
+        share = alone.get(sweep_of(row), 0) / pes / row["us"]
         points = f"{row['n']}^{row.get('dims', 3 if row['case'] == 'heat' else 2)} {row['dtype']}"
         norm = {"every": "every", "True": "last"}.get(row.get("norm"), "")
         engine = f"{row['engine']}, {row['depth']} deep" if "depth" in row else ""
-        lines.append([row["case"], points, norm, engine, short(row["us"]), short(row.get("GLUP_per_s"))])
+        cells = [row["case"], points, norm, engine, short(row["us"]), short(row.get("GLUP_per_s"))]
+        lines.append(cells + [f"{100 * share:.0f} %" if share else ""] * bool(alone))
     yield f"us a sweep ({machine(facts)}, {source(path)}); a copy reads and writes as many bytes:"
-    yield table(["sweep", "points", "norm", "engine", "us", "points/ns"], lines)
+    head = ["sweep", "points", "norm", "engine", "us", "points/ns"]
+    yield table(head + ["efficiency against one PE"] * bool(alone), lines)
+
+
+def sweep_of(row):
+    """What a row of sweeps measures."""
+    return tuple(row.get(name) for name in ("case", "n", "dtype", "norm", "engine"))
+
+
+def compilers(path):
+    """Sweeps, loops and conjugate gradients by both compilers."""
+    facts, rows = read(path)
+    lines = []
+    for row in rows:
+        ours, other = (min(row["us"][name]) for name in ("numba-cuda", "mlir"))
+        kind = [row.get("dtype", "float64"), {"every": "every", "True": "last"}.get(row.get("norm"), "")]
+        lines.append([row["what"], row["n"], *kind, short(ours), short(other), f"{other / ours:.2f}"])
+    yield f"us of a sweep or an iteration, the least of three jobs by turns ({machine(facts)}, {source(path)}):"
+    yield table(["what", "points along a side", "dtype", "norm", "numba-cuda", "mlir", "mlir / numba-cuda"], lines)
 
 
 CASES = {
@@ -222,6 +244,7 @@ def documents():
         },
         "docs/guides/sweeps.md": {"sweeps": each(sweeps, "sweeps")},
         "docs/guides/poisson.md": {"methods": each(methods, "loops", "cg")},
+        "docs/compilers.md": {"compilers": each(compilers, "compilers")},
         "docs/guides/loops.md": {"loops": each(loops, "loops")},
     }
 

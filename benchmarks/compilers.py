@@ -1,0 +1,57 @@
+"""Sweeps, loops and conjugate gradients by both compilers of GPU kernels, by turns on the same GPUs.
+
+    python benchmarks/compilers.py --ranks 1 --output compilers.json
+
+Each compiler has TURNS jobs.  Fields are compared in the run that times them.  With PENNYMPI_COMPILER set it is one job,
+of the rows of that compiler.
+"""
+
+import json
+import os
+import tempfile
+from pathlib import Path
+
+import cg
+import loops
+import rows
+import sweeps
+from launching import python, run
+
+COMPILERS, TURNS, LIMIT_S, SIZES = ("numba-cuda", "mlir"), 3, 300, (64, 128)
+
+
+def of_one(team):
+    """All rows of the compiler of this job."""
+    yield from (row | {"what": f"{row['case']}, {row['engine']}"} for row in sweeps.every(team) if "depth" in row)
+    for n in loops.ASKED:
+        yield from (row | {"what": row["variant"]} for row in loops.asked(team, n))
+    cg.TABLE = {"loop": cg.TABLE["loop"]}  # which both compile
+    for n in SIZES:
+        yield from (row | {"what": "conjugate gradients"} for row in cg.measure(team, n) if "iterations" in row)
+
+
+def by_turns():
+    parser = rows.options(__doc__, nvidia=False)
+    parser.add_argument("--ranks", type=int, default=1)
+    parser.add_argument("--launcher", default="mpirun -np {n}", help="{n}: the number of PEs (%(default)s)")
+    given = parser.parse_args()
+    facts, us = {}, {}
+    with tempfile.TemporaryDirectory() as scratch:
+        to = Path(scratch) / "one.json"
+        for compiler in COMPILERS * TURNS:
+            os.environ["PENNYMPI_COMPILER"] = compiler
+            status, text = run(python(given.launcher, given.ranks, __file__, "--output", to), LIMIT_S)
+            if status:
+                raise SystemExit(text)
+            facts, found = rows.read(to)
+            for row in found:
+                key = json.dumps({name: row[name] for name in ("what", "n", "dtype", "norm") if name in row})
+                us.setdefault(key, {}).setdefault(compiler, []).append(row["us"])
+    rows.write(given.output, facts, [json.loads(key) | {"us": of} for key, of in us.items()])
+
+
+if __name__ == "__main__":
+    if "PENNYMPI_COMPILER" in os.environ:
+        rows.main(__doc__, of_one)
+    else:
+        by_turns()
