@@ -18,6 +18,7 @@ from ..errors import Unsupported
 NOT_OURS = (TypeError, ValueError, LookupError, BufferError, Unsupported)
 _DTYPES = {dtype.numpy for dtype in ALL.values()}
 _NUMPY_OF: dict[int, np.dtype] = {}  # by the handle of a predefined datatype
+_SPECS = (list, tuple)  # quicker than their union
 _ON_HOST = {np.ndarray, bytearray, bytes, mmap}
 _memory_of: Any = MPI.buffer.frombuffer
 _handle_of = MPI._handleof
@@ -34,12 +35,12 @@ class Parts(NamedTuple):
 
 def buffer_of(spec: Any) -> Any:
     """The array in an argument, which may be a list with its count and datatype."""
-    return spec[0] if isinstance(spec, list | tuple) and spec else spec
+    return spec[0] if isinstance(spec, _SPECS) and spec else spec
 
 
 def is_on_gpu(spec: Any) -> bool:
     """Whether the array in an argument lies on a GPU, by DLPack or its address: CUDA's interface does not say it."""
-    buffer = spec[0] if (type(spec) is list or type(spec) is tuple) and spec else spec
+    buffer = buffer_of(spec)
     if type(buffer) in _ON_HOST or isinstance(buffer, np.ndarray):
         return False
     if hasattr(buffer, "__dlpack_device__"):
