@@ -20,7 +20,7 @@ from itertools import product
 from pathlib import Path
 
 import rows
-from launching import ROOT, python, run
+from launching import ROOT, add_options, python, run
 
 CASES = "allreduce,all_gather,reduce_scatter,broadcast,reduce,all_to_all,all_gatherv,exchange,put"
 SIZES = "8,64,512,4K,32K,256K,1M"
@@ -65,12 +65,11 @@ def compare(args, trees):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tree", type=Path, help="the checkout before the change; after it is the one of this file")
-    parser.add_argument("--ranks", type=int, default=2, help="(%(default)s)")
+    add_options(parser, 2)
     parser.add_argument("--cases", default=CASES, help="(%(default)s)")
     parser.add_argument("--sizes", default=SIZES, help="(%(default)s)")
     parser.add_argument("--words", default="", help="other options of the command, in place of calls and then plans")
     parser.add_argument("--turns", type=int, default=4, help="jobs of each checkout for each case (%(default)s)")
-    parser.add_argument("--launcher", default="mpirun -np {n}", help="with {n} for the number of ranks (%(default)s)")
     parser.add_argument("--limit-s", type=float, default=150, help="of a job (%(default)g)")
     parser.add_argument("--output", default="cost.json", metavar="JSON", help="(%(default)s)")
     args = parser.parse_args()

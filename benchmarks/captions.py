@@ -26,7 +26,7 @@ def source(path):
 def machine(facts):
     """The PEs and their device, and the libraries, in words."""
     named = [f"{key} {facts[key]}".removeprefix("mpi ") for key in LIBRARIES if key in facts]
-    shares = re.search(r"([2-9]\d*|1\d+) of them on this device", facts.get("first team", ""))
+    shares = re.search(r", (?!1 )\d+ of them on this device", facts.get("first team", ""))
     where = f"{facts['PEs']} {'PEs that share 1 ' if shares else ''}x {facts['device']}"
     return f"{where}, {', '.join([*named, facts.get('date', '')]).rstrip(', ')}"
 

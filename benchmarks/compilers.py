@@ -15,7 +15,7 @@ import cg
 import loops
 import rows
 import sweeps
-from launching import python, run
+from launching import add_options, python, run
 
 COMPILERS, TURNS, LIMIT_S, SIZES = ("numba-cuda", "mlir"), 3, 300, (64, 128)
 
@@ -32,8 +32,7 @@ def of_one(team):
 
 def by_turns():
     parser = rows.options(__doc__, nvidia=False)
-    parser.add_argument("--ranks", type=int, default=1)
-    parser.add_argument("--launcher", default="mpirun -np {n}", help="{n}: the number of PEs (%(default)s)")
+    add_options(parser, 1)
     given = parser.parse_args()
     facts, us = {}, {}
     with tempfile.TemporaryDirectory() as scratch:

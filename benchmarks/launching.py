@@ -10,6 +10,12 @@ ROOT = Path(__file__).resolve().parent.parent
 GRACE_S, OUT_OF_TIME = "10", 124  # for a launcher to end its ranks; the status of `timeout`
 
 
+def add_options(parser, ranks, what="(%(default)s)"):
+    """The options of a script that starts jobs.  what: the help of --ranks"""
+    parser.add_argument("--ranks", type=int, default=ranks, help=what)
+    parser.add_argument("--launcher", default="mpirun -np {n}", help="{n}: the number of ranks (%(default)s)")
+
+
 def command(launcher, ranks, *words):
     """The command line of ``words`` under ``launcher``, a text in which {n} stands for the number of ranks."""
     return [*shlex.split(launcher.format(n=ranks)), *map(str, words)]

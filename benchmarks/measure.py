@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from launching import OUT_OF_TIME, ROOT, python, run
+from launching import OUT_OF_TIME, ROOT, add_options, python, run
 
 AGAINST = "--against nccl,nccl-symmetric,torch-symm-one-shot,torch-symm-two-shot"
 SIZES = "-b 1K -e 1G -f 4"
@@ -86,10 +86,9 @@ def measure(name, args, made):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="+", choices=COMMANDS, metavar="NAME", help=f"some of {', '.join(COMMANDS)}")
-    parser.add_argument("--ranks", type=int, default=0, help="number of ranks (2; between-hosts 4)")
+    add_options(parser, 0, "number of ranks (2; between-hosts 4)")
     parser.add_argument("--folder", type=Path, default=ROOT / "benchmarks" / "results", help="(benchmarks/results)")
     parser.add_argument("--suffix", default="", help="of the file's name, such as -mpich")
-    parser.add_argument("--launcher", default="mpirun -np {n}", help="{n}: the number of ranks (%(default)s)")
     parser.add_argument("--nvidia", default="", metavar="DIR", help="a folder of NVIDIA's samples: see nvidia.py")
     parser.add_argument("--limit-s", type=float, default=600, help="of a job (%(default)g)")
     args = parser.parse_args()

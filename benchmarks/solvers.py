@@ -12,7 +12,7 @@ import time
 
 import nvidia
 import rows
-from launching import command, python, run
+from launching import add_options, command, python, run
 
 import pennympi
 from apps.jacobi.variants import TABLE
@@ -42,8 +42,7 @@ def jacobi(given, pes):
 
 def main():
     parser = rows.options(__doc__, nvidia=True)
-    parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--launcher", default="mpirun -np {n}", help="{n}: the number of PEs (%(default)s)")
+    add_options(parser, 2)
     given = parser.parse_args()
     _, text = run(python(given.launcher, given.ranks, "-m", "pennympi"), LIMIT_S)
     facts = {"PEs": given.ranks, "pennympi": pennympi.__version__, "Python": platform.python_version()}

@@ -31,6 +31,7 @@ TITLES = {
     "all_to_allv": "All-to-all by counts",
 }  # fmt: skip
 MODES = {"graph": "in a CUDA graph", "eager": "one by one", "host": "on CPUs"}
+NORMS = {"every": "every", "True": "last"}  # of sweeps
 HALO_WAYS = {
     "packed": "Sendrecv, packed", "subarrays": "Sendrecv, subarrays", "persistent": "persistent requests, packed",
 }  # fmt: skip
@@ -161,7 +162,7 @@ def sweeps(path):
             continue
         share = alone.get(sweep_of(row), 0) / pes / row["us"]
         points = f"{row['n']}^{row.get('dims', 3 if row['case'] == 'heat' else 2)} {row['dtype']}"
-        norm = {"every": "every", "True": "last"}.get(row.get("norm"), "")
+        norm = NORMS.get(row.get("norm"), "")
         engine = f"{row['engine']}, {row['depth']} deep" if "depth" in row else ""
         cells = [row["case"], points, norm, engine, short(row["us"]), short(row.get("GLUP_per_s"))]
         lines.append(cells + [f"{100 * share:.0f} %" if share else ""] * bool(alone))
@@ -178,13 +179,13 @@ def sweep_of(row):
 def compilers(path):
     """Sweeps, loops and conjugate gradients by both compilers."""
     facts, rows = read(path)
-    lines = []
+    names, lines = [*rows[0]["us"]], []
     for row in rows:
-        ours, other = (min(row["us"][name]) for name in ("numba-cuda", "mlir"))
-        kind = [row.get("dtype", "float64"), {"every": "every", "True": "last"}.get(row.get("norm"), "")]
+        ours, other = (min(row["us"][name]) for name in names)
+        kind = [row.get("dtype", "float64"), NORMS.get(row.get("norm"), "")]
         lines.append([row["what"], row["n"], *kind, short(ours), short(other), f"{other / ours:.2f}"])
     yield f"us of a sweep or an iteration, the least of three jobs by turns ({machine(facts)}, {source(path)}):"
-    yield table(["what", "points along a side", "dtype", "norm", "numba-cuda", "mlir", "mlir / numba-cuda"], lines)
+    yield table(["what", "points along a side", "dtype", "norm", *names, " / ".join(names[::-1])], lines)
 
 
 CASES = {

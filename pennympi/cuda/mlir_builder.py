@@ -59,7 +59,7 @@ def item_bytes(t: ir.Type) -> int:
     """Bytes of a number or a vector."""
     if isinstance(t, ir.VectorType):
         return t.count * item_bytes(t.element)
-    return t.width // 8 if isinstance(t, ir.IntType) else {ir.HalfType: 2, ir.FloatType: 4, ir.DoubleType: 8}[type(t)]
+    return mlir_type(t).width // 8
 
 
 def _with_lanes_of(x: Value, scalar: ir.Type) -> ir.Type:
