@@ -19,11 +19,10 @@ BUFFER_BYTES = COUNTED_WORDS * WORD_BYTES
 
 def give_sums(ctx, barrier: GridBarrier, epoch, values):
     """Add the values of a block's threads to the sums of barrier ``epoch``.  values: a tuple of one or two Bins"""
-    k = 0
     if barrier.n_pes > 1:
-        for bins in values:
-            add_to_words(words_at(barrier, k), bins)
-            k += 1
+        add_to_words(words_at(barrier, 0), values[0])
+        if len(values) > 1:
+            add_to_words(words_at(barrier, 1), values[1])
     else:
         add_counted_sums(ctx, barrier.memory + EPOCH_WORDS * WORD_BYTES + (epoch & 1) * BUFFER_BYTES, values)
 

@@ -98,13 +98,15 @@ def take_numbers(ctx, slots, number, source):
 def add_counted_sums(ctx, base, values):
     partial = cuda.shared.array((MOST_SUMS, WORDS, MOST_WARPS), "float64")
     thread, warps = cuda.threadIdx.x, cuda.blockDim.x // LANES
-    part, k = cuda.laneid >> 2, 0
+    part = cuda.laneid >> 2
     cuda.syncthreads()  # the last call's partials have been read
-    for bins in values:
-        value = sums_of_warp(in_units(bins))
+    value = sums_of_warp(in_units(values[0]))
+    if thread & 3 == 0:
+        partial[0, part, thread // LANES] = value
+    if len(values) > 1:
+        value = sums_of_warp(in_units(values[1]))
         if thread & 3 == 0:
-            partial[k, part, thread // LANES] = value
-        k += 1
+            partial[1, part, thread // LANES] = value
     cuda.syncthreads()
     k = thread // LANES
     while k < len(values):  # a warp a sum

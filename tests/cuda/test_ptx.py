@@ -245,9 +245,6 @@ def test_poisson(kernel, name, sums, accesses):
         assert (kinds.count(""), kinds.count(".v2")) == accesses
 
 
-@pytest.mark.xfail(
-    MLIR, reason="numba-cuda-mlir 0.6 has no loop over a tuple of tuples (docs/compilers.md)", strict=False
-)
 @pytest.mark.parametrize("method", ["cg", "pipelined"])
 def test_poisson_on_chip(method):
     """The vectors of a thread lie in registers, and no product of its 8 points is fused with a sum."""

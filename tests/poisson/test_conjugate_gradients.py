@@ -13,20 +13,11 @@ from apps.poisson.manufactured import right_side
 from apps.poisson.points import quotient
 from apps.poisson.problem import Problem
 from apps.poisson.solver import TABLE, Solver, why_not
-from pennympi.settings import setting
 
 pytestmark = pytest.mark.mpi
 N_PES = MPI.COMM_WORLD.size
-not_by_mlir = pytest.mark.xfail(
-    setting("PENNYMPI_COMPILER") == "mlir", reason="it does not compile on_chip (docs/compilers.md)", strict=False
-)
 every_pair = pytest.mark.parametrize(
-    ("variant", "method"),
-    [
-        pytest.param(variant, method, marks=not_by_mlir if variant == "on_chip" else ())
-        for variant, form in TABLE.items()
-        for method in form.methods
-    ],
+    ("variant", "method"), [(variant, method) for variant, form in TABLE.items() for method in form.methods]
 )
 
 
@@ -163,7 +154,6 @@ def test_quotients_without_a_division_of_ints():
             assert quotient(a, b) == a // b, (a, b)
 
 
-@not_by_mlir
 def test_random_ends_on_chip(team):
     """Hundreds of solves by one kernel end where the host finds the residual small enough."""
     problem = problem_of((32, 16, 16), "", tol=0.0, niter=40)
