@@ -4,7 +4,7 @@ from random import Random
 
 import numpy as np
 import pytest
-from gpu_code import MLIR, frame_bytes, ptx_of
+from gpu_code import frame_bytes, ptx_of
 from sweep_reference import FORMULAS, group_values
 from test_host_pass import some_box, swept, whole
 from threads import Threads
@@ -18,7 +18,6 @@ from pennympi.kernels.sweep.records import Box, Cut, SweepFields
 
 LINE_BYTES = 64
 WRITTEN = 7  # what the new field holds before a pass
-spills = pytest.mark.xfail(MLIR, reason="of numba-cuda-mlir the frame has 216 bytes (docs/compilers.md)", strict=False)
 both_dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
 
 
@@ -141,7 +140,7 @@ def test_warps(case, dtype):
     ("case", "dtype", "depth", "norms", "frame"),  # of some compilers the frames of cubes have 0 bytes
     [
         ("1-D", "float32", 3, "last", 128),
-        pytest.param("2-D", "float32", 8, "every", 128, marks=spills),
+        ("2-D", "float32", 8, "every", 128),
         ("2-D with coefficient", "float32", 6, "none", 128),
         ("3-D", "float32", 1, "none", 16),
         ("3-D", "float64", 2, "none", 16),

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import pytest
-from gpu_code import MLIR, ptx_of
+from gpu_code import ptx_of
 from sweep_reference import diffuse_2d, laplace, swept
 
 from pennympi.arrays.dtypes import TABLE
@@ -80,7 +80,6 @@ def test_tile_kernel(monkeypatch, points, pes, periodic, depth, blocks, warps, c
         assert found[: len(wanted) if norms == "every" else 1] == list(wanted if norms == "every" else wanted[-1:])
 
 
-@pytest.mark.xfail(MLIR, reason="of numba-cuda-mlir a range lies in local memory (docs/compilers.md)", strict=False)
 def test_machine_code():
     """All is inlined, nothing lies in local memory, and packets travel by 16 bytes."""
     parts = Decomposition((60, 101), (1, 1), (True, False), (1, 1), (0,))

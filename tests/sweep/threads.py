@@ -128,6 +128,9 @@ class Threads:
     def anew(self, at):
         return at
 
+    def paths_meet(self):
+        pass
+
     # other lanes
     def warp_number(self):
         return 0

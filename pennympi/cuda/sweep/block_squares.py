@@ -59,12 +59,14 @@ def summing(warps: int) -> Callable[..., None]:
             every = Squares(scale, a, b, c)
         else:
             every = Squares(scale, 0, 0, 0)
-            for _ in range(warps):
+            warp = 0
+            while warp < warps:
                 a, b = load_vector(at + 16 * lane, 0)
                 c, theirs = load_number(at + BINS_C + 8 * lane, 0), load_number(at + SCALE, 0)
                 more = at_scale(Squares(real(float_of(theirs << 32)), a, b, c), scale)
                 every = Squares(scale, every.a + more.a, every.b + more.b, every.c + more.c)
                 at += WARP_BYTES
+                warp += 1
         add_squares_of_warp(words, every)
 
     return add_up

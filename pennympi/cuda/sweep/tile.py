@@ -152,8 +152,8 @@ def sweeps_of(stencil: Stencil, shape: Shape, memory: Memory, norms: str) -> Cal
         number = load_word(table + WORD * NUMBER)
         u, c = begin(ctx, fields, table, number, tile, place)
         number += has_coefficient
-        left, values = 0, nothing()
-        for k in range(sweeps):
+        left, values, k = 0, nothing(), 0
+        while k < sweeps:
             publish(u, k & 1, place)
             if left == 0:
                 number += 1
@@ -172,6 +172,7 @@ def sweeps_of(stencil: Stencil, shape: Shape, memory: Memory, norms: str) -> Cal
                 left = depth
             u, values = step(u, c, (north, south), nothing(), k == sweeps - 1, tile, place)
             left -= 1
+            k += 1
         if has_norms:
             leave_them(values, sweeps - 1, tile, place)
             cuda.syncthreads()
@@ -194,10 +195,12 @@ def norms_of(stencil: Stencil, shape: Shape, memory: Memory, norms: str) -> Call
         cuda.syncthreads()
         if has_coefficient:
             cuda.syncthreads()
-        for k in range(sweeps):
+        k = 0
+        while k < sweeps:
             cuda.syncthreads()
             if every and k > 0:
                 add_up(words + (k - 1) * LEVEL_BYTES, at + ((k - 1) & 1) * set_bytes, place.lane)
+            k += 1
         cuda.syncthreads()
         last = sweeps - 1
         add_up(words + last * LEVEL_BYTES if every else words, at + (last & 1) * set_bytes, place.lane)

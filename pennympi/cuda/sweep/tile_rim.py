@@ -184,18 +184,19 @@ def take_of(stencil: Stencil, shape: Shape, memory: Memory) -> Callable[..., Non
     def source_of(cell, tile):
         """Which of SOURCES gives a cell; -1: none."""
         if cell < 2 * LANES * depth:
-            lane, below = cell % LANES, cell >= LANES * depth
-            inside = (lane >= side) & ((lane - side) * WIDTH < tile.width)
-            known = tile.south if below else tile.north
-            return (1 if below else 0) if inside & known else -1
-        j, q = (cell - 2 * LANES * depth) // (2 * side), (cell - 2 * LANES * depth) % (2 * side)
-        first = 2 if q < side else 5
-        level = tile.west if q < side else tile.east
-        if j < depth:
-            return first + 1 if tile.north | level else -1
-        if j < depth + tile.own:
-            return first if level else -1
-        return first + 2 if (j < 2 * depth + tile.own) & (tile.south | level) else -1
+            lane, source = cell % LANES, cell // (LANES * depth)
+            known = (tile.south if source == 1 else tile.north) & (lane >= side) & ((lane - side) * WIDTH < tile.width)
+        else:
+            j, q = (cell - 2 * LANES * depth) // (2 * side), (cell - 2 * LANES * depth) % (2 * side)
+            source = 2 if q < side else 5
+            known = tile.west if q < side else tile.east
+            if j < depth:
+                source += 1
+                known |= tile.north
+            elif j >= depth + tile.own:
+                source += 2
+                known = (known | tile.south) & (j < 2 * depth + tile.own)
+        return source if known else -1
 
     def wait(ctx, at, number, source, table, dead, like):
         """The quad, once it is there or the wait has given up."""
