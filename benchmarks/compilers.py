@@ -25,9 +25,9 @@ def of_one(team):
     yield from (row | {"what": f"{row['case']}, {row['engine']}"} for row in sweeps.every(team) if "depth" in row)
     for n in loops.ASKED:
         yield from (row | {"what": row["variant"]} for row in loops.asked(team, n))
-    cg.TABLE = {"loop": cg.TABLE["loop"]}  # which both compile
     for n in SIZES:
-        yield from (row | {"what": "conjugate gradients"} for row in cg.measure(team, n) if "iterations" in row)
+        found = (row for row in cg.measure(team, n) if "iterations" in row)
+        yield from (row | {"what": f"conjugate gradients, {row['variant']}"} for row in found)
 
 
 def by_turns():
