@@ -177,15 +177,19 @@ def sweep_of(row):
 
 
 def compilers(path):
-    """Sweeps, loops and conjugate gradients by both compilers."""
+    """The same kernels by both compilers."""
     facts, rows = read(path)
     names, lines = [*rows[0]["us"]], []
+    collective = "size_bytes" in rows[0]
     for row in rows:
         ours, other = (min(row["us"][name]) for name in names)
-        kind = [row.get("dtype", "float64"), NORMS.get(row.get("norm"), "")]
-        lines.append([row["what"], row["n"], *kind, short(ours), short(other), f"{other / ours:.2f}"])
-    yield f"us of a sweep or an iteration, the least of three jobs by turns ({machine(facts)}, {source(path)}):"
-    yield table(["what", "points along a side", "dtype", "norm", *names, " / ".join(names[::-1])], lines)
+        kind = [size_text(row["size_bytes"])] if collective else [row["n"], NORMS.get(row.get("norm"), "")]
+        times = (f"{us:.2f}" if collective else short(us) for us in (ours, other))
+        lines.append([row["what"], row.get("dtype", "float64"), *kind, *times, f"{other / ours:.2f}"])
+    what = "a plan" if collective else "a sweep or an iteration"
+    yield f"us of {what}, the least of three jobs by turns ({machine(facts)}, {source(path)}):"
+    head = ["size"] if collective else ["points along a side", "norm"]
+    yield table(["what", "dtype", *head, *names, " / ".join(names[::-1])], lines)
 
 
 CASES = {
