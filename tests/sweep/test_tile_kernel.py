@@ -89,6 +89,7 @@ def test_machine_code():
     options = {"bounds": made.bounds, "fused": False, "shared_bytes": made.shared_bytes}
     code = ptx_of(made.kernel, elements=TABLE["float64"], **options)
     assert not re.search(r"\bcall\b|\.local\b", code)
+    assert len(re.findall(r"\bbar(?:rier)?\.sync\b", code)) == 8  # other warps count each
     assert "st.volatile.global.v4.u32" in code and "ld.volatile.global.v4.u32" in code
     assert "red.global.add.u64" in code
 
