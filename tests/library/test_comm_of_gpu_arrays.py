@@ -17,7 +17,10 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def comm():
-    """A communicator of its own context."""
+    """A communicator of its own context, after each rank has chosen the GPU of its number on the node."""
+    node = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED)
+    cupy.cuda.Device(node.rank % cupy.cuda.runtime.getDeviceCount()).use()
+    node.Free()
     made = pennympi.Comm(MPI.COMM_WORLD).Dup()
     yield made
     made.Free()
