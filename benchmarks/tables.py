@@ -179,17 +179,21 @@ def sweep_of(row):
 def compilers(path):
     """The same kernels by both compilers."""
     facts, rows = read(path)
-    names, lines = [*rows[0]["us"]], []
-    collective = "size_bytes" in rows[0]
+    names, lines = [*rows[0]["us"]], {}
+    end = f"the least of three jobs by turns ({machine(facts)}, {source(path)})"
     for row in rows:
         ours, other = (min(row["us"][name]) for name in names)
-        kind = [size_text(row["size_bytes"])] if collective else [row["n"], NORMS.get(row.get("norm"), "")]
-        times = (f"{us:.2f}" if collective else short(us) for us in (ours, other))
-        lines.append([row["what"], row.get("dtype", "float64"), *kind, *times, f"{other / ours:.2f}"])
-    what = "a plan" if collective else "a sweep or an iteration"
-    yield f"us of {what}, the least of three jobs by turns ({machine(facts)}, {source(path)}):"
-    head = ["size"] if collective else ["points along a side", "norm"]
-    yield table(["what", "dtype", *head, *names, " / ".join(names[::-1])], lines)
+        if "size_bytes" in row:
+            lines.setdefault(row["what"], {})[size_text(row["size_bytes"])] = f"{ours:.2f}, {other / ours:.2f}"
+        else:
+            kind = [row.get("dtype", "float64"), NORMS.get(row.get("norm"), "")]
+            lines[len(lines)] = [row["what"], row["n"], *kind, short(ours), short(other), f"{other / ours:.2f}"]
+    if "size_bytes" in rows[0]:
+        yield f"us of a plan by {names[0]}, and the time by {names[1]} over it, float32, {end}:"
+        yield table(["what", *lines[rows[0]["what"]]], [[what, *cells.values()] for what, cells in lines.items()])
+    else:
+        yield f"us of a sweep or an iteration, {end}:"
+        yield table(["what", "points along a side", "dtype", "norm", *names, " / ".join(names[::-1])], lines.values())
 
 
 CASES = {
@@ -211,8 +215,9 @@ def loops(path):
     """Loops of the host and of the device; the solver's variants."""
     facts, rows = read(path)
     for case, what in CASES.items():
-        yield f"{what} ({machine(facts)}, {source(path)}), us a sweep:"
-        yield by_size([row for row in rows if row.get("case") == case and "us" in row], 2)
+        if found := [row for row in rows if row.get("case") == case and "us" in row]:
+            yield f"{what} ({machine(facts)}, {source(path)}), us a sweep:"
+            yield by_size(found, 2)
 
 
 def methods(path):
