@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 
 from .algorithm import MOST_PACKET_PES, Topology
 
-PACKETS_MAX_BYTES = 16 << 20  # that a PE sends, as measured for AllReduce between two H200s
+PACKETS_MAX_BYTES = 16 << 20  # measured for AllReduce between two H200s
 TWO_STEPS_BYTES = 2 << 20  # that a link carries in the time of a second latency step and its signals
 Rule = Callable[[Topology, int], str]  # (topology, bytes) -> name of the algorithm
 
