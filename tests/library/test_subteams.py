@@ -96,8 +96,8 @@ def row_or_column(kind, turn=0):
 def test_teams_of_a_grid_interleaved(team):
     """Random calls of the row's, the column's and the world's team; after a round one of them ends and is made again."""
     shared = random.Random(team.n_pes)
-    if team.backend == "cuda":  # only this team can make the heap larger: for 20 workspaces of a row, and of a column
-        team.free(team.empty(40 * team._backend.max_blocks << 20, "uint8"))
+    if team.backend == "cuda":  # only this team can make the heap larger: here for 20 workspaces of each team
+        team.free(team.empty(60 * team._backend.max_blocks << 20, "uint8"))
     comms = {kind: row_or_column(kind) for kind in ("row", "column")}
     teams = {kind: pennympi.init(comm) for kind, comm in comms.items()} | {"world": team}
     streams = [None, team.stream(), team.stream("high")]
