@@ -179,21 +179,24 @@ def sweep_of(row):
 def compilers(path):
     """The same kernels by both compilers."""
     facts, rows = read(path)
-    names, lines = [*rows[0]["us"]], {}
+    names = [*rows[0]["us"]]
     end = f"the least of three jobs by turns ({machine(facts)}, {source(path)})"
-    for row in rows:
-        ours, other = (min(row["us"][name]) for name in names)
-        if "size_bytes" in row:
-            lines.setdefault(row["what"], {})[size_text(row["size_bytes"])] = f"{ours:.2f}, {other / ours:.2f}"
-        else:
-            kind = [row.get("dtype", "float64"), NORMS.get(row.get("norm"), "")]
-            lines[len(lines)] = [row["what"], row["n"], *kind, short(ours), short(other), f"{other / ours:.2f}"]
+    times = [(row, *(min(row["us"][name]) for name in names)) for row in rows]
     if "size_bytes" in rows[0]:
+        cells = {}
+        for row, ours, other in times:
+            cells.setdefault(row["what"], []).append(f"{ours:.2f}, {other / ours:.2f}")
         yield f"us of a plan by {names[0]}, and the time by {names[1]} over it, float32, {end}:"
-        yield table(["what", *lines[rows[0]["what"]]], [[what, *cells.values()] for what, cells in lines.items()])
-    else:
-        yield f"us of a sweep or an iteration, {end}:"
-        yield table(["what", "points along a side", "dtype", "norm", *names, " / ".join(names[::-1])], lines.values())
+        sizes = dict.fromkeys(size_text(row["size_bytes"]) for row in rows)
+        yield table(["what", *sizes], [[what, *line] for what, line in cells.items()])
+        return
+    lines = [
+        [row["what"], row["n"], row.get("dtype", "float64"), NORMS.get(row.get("norm"), ""), short(ours), short(other),
+         f"{other / ours:.2f}"]
+        for row, ours, other in times
+    ]  # fmt: skip
+    yield f"us of a sweep or an iteration, {end}:"
+    yield table(["what", "points along a side", "dtype", "norm", *names, " / ".join(names[::-1])], lines)
 
 
 CASES = {

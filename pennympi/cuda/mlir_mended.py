@@ -43,11 +43,6 @@ def _shared_array(lower: Any, target: Any, shape: Sequence[int], dtype: Any, ali
     lower.store_var(target, builtin.unrealized_conversion_cast([array], [described]))
 
 
-def _barrier() -> None:
-    """A barrier of the block.  The compiler drops one that comes at once after another, though other warps count both."""
-    llvm.inline_asm(None, [], "bar.sync 0;", "", has_side_effects=True)
-
-
 def _shuffled(lower: Any, target: Any, arguments: Any, keywords: Any, kind: Any) -> None:
     """A shuffle.  Of 64 bits both halves go: the compiler sends a float64 as float32, and of an int64 the lower half."""
     mask, value, lane = (lower.load_var(one) for one in arguments)
@@ -131,7 +126,7 @@ def _not_equal(x: Any, y: Any) -> Any:
 def mend() -> None:
     """Put these functions in the place of the compiler's."""
     cuda.cuda_static_shared_memory = _shared_array
-    cuda.gpu.barrier = _barrier
+    cuda.gpu.barrier = nvvm.barrier  # MLIR drops a gpu.barrier at once after another, though other warps count both
     cuda._shfl_sync_lowering = _shuffled
     operators = math._operator_mapping()
     operators[operator.ne] = replace(operators[operator.ne], float=_not_equal)
