@@ -34,7 +34,8 @@ def init(
 
     comm:       an intra-communicator, MPI.COMM_WORLD by default.  On GPUs, all its PEs must be in the first team that
                 the process made
-    backend:    "host", "cuda", or "auto": what PENNYMPI_BACKEND says, else cuda if every PE can use it
+    backend:    "host", "cuda", or "auto": what PENNYMPI_BACKEND says, else cuda if every PE can use it.  A PE uses the
+                current GPU; if GPU 0 is current on all PEs of a node, that of its number on the node
     heap_bytes: size of the symmetric heap of one PE; None is PENNYMPI_SYMMETRIC_SIZE.  On GPUs all teams share the heap
                 of the first team, and a team of all its PEs makes it larger when it is full
     topology:   the nodes that algorithms see: a name such as "two-nodes-of-eight", a TOML file, or "auto", which asks

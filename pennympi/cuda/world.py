@@ -8,7 +8,6 @@ with some of its PEs.  Where GPUs don't reach one another's memory the node's me
 import ctypes
 import os
 import platform
-import warnings
 from dataclasses import dataclass
 
 import cupy
@@ -29,6 +28,7 @@ from .links import without_peer_access
 from .segments import Segments
 from .setup_stream import SetupStream
 from .timeout_record import GivenUp
+from .which_gpu import number_of_gpu
 
 TEAM_WORLD = 0  # NVSHMEM_TEAM_WORLD
 NO = ("", "0", "false", "no")  # values of a variable that switch nothing on
@@ -71,15 +71,7 @@ def join(job: Job, heap_bytes: int | None) -> tuple[World, tuple[int, ...]]:
 
 
 def _start(job: Job) -> World:
-    n_devices = cupy.cuda.runtime.getDeviceCount()
-    local_pe, n_local = job.control.local, job.control.n_local
-    if n_devices == 1 and n_local > 1 and job.me == 0 and os.environ.get("CUDA_VISIBLE_DEVICES", "").count(",") == 0:
-        warnings.warn(
-            f"{n_local} PEs of this node see one GPU each: they share it, or NVLink peers are hidden from one another; "
-            "give every rank all GPUs of its node (srun --gpu-bind=none)",
-            stacklevel=6,  # the line of the program that calls init
-        )
-    number = local_pe % n_devices
+    number = number_of_gpu(job)
     with timed("CUDA context"):
         cupy.cuda.Device(number).use()
         cupy.cuda.runtime.free(0)  # which makes the context, if nothing has
