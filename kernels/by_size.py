@@ -7,12 +7,14 @@ from collections.abc import Callable, Mapping
 
 from .algorithm import MOST_PACKET_PES, Topology
 
-PACKETS_MAX_BYTES = 16 << 20  # measured for AllReduce between two H200s
+PACKETS_MAX_BYTES = 16 << 20  # of a part that goes to one PE: measured on two H200s and, with four PEs, on H100s
 TWO_STEPS_BYTES = 2 << 20  # that a link carries in the time of a second latency step and its signals
 Rule = Callable[[Topology, int], str]  # (topology, bytes) -> name of the algorithm
 
 
-def packets_then(large: Mapping[int, str], fallback: str, most_bytes: Callable[[int], int]) -> Rule:
+def packets_then(
+    large: Mapping[int, str], fallback: str, most_bytes: Callable[[int], int] = lambda n_pes: PACKETS_MAX_BYTES
+) -> Rule:
     """ "packets" for messages of at most ``most_bytes`` (n_pes), then ``large``.
 
     large:    the algorithm by number of PEs (an entry serves more PEs up to the next entry)
@@ -30,11 +32,6 @@ def packets_then(large: Mapping[int, str], fallback: str, most_bytes: Callable[[
     return rule
 
 
-def to_all(n_pes: int) -> int:
-    """Bytes of a message up to which packets are fastest if every PE sends to every other PE."""
-    return PACKETS_MAX_BYTES // (n_pes - 1)
-
-
 def of_root(n_pes: int) -> int:
-    """The same if the root sends to every other PE, or receives from them."""
+    """Bytes of a message up to which packets are fastest if the root sends to every other PE, or receives from them."""
     return PACKETS_MAX_BYTES if n_pes == 2 else TWO_STEPS_BYTES // (n_pes - 2)

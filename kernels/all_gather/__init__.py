@@ -1,7 +1,7 @@
 """The table of AllGather algorithms: one file each."""
 
 from ..algorithm import table
-from ..by_size import PACKETS_MAX_BYTES, packets_then
+from ..by_size import packets_then
 
 TABLE = table(__name__, "naive", "ring", "packets", "direct")
-AUTO = packets_then({2: "direct"}, "ring", lambda n_pes: PACKETS_MAX_BYTES)
+AUTO = packets_then({2: "direct"}, "ring")

@@ -1,7 +1,7 @@
 """The table of ReduceScatter algorithms: one file each."""
 
 from ..algorithm import table
-from ..by_size import packets_then, to_all
+from ..by_size import packets_then
 
 TABLE = table(__name__, "ring", "packets", "direct")
-AUTO = packets_then({2: "direct"}, "ring", to_all)
+AUTO = packets_then({2: "direct"}, "ring")
