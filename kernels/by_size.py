@@ -3,6 +3,7 @@
 Packets while they are small, since no signal follows them; beyond, they use more wire time than signals do.
 """
 
+import sys
 from collections.abc import Callable, Mapping
 
 from .algorithm import MOST_PACKET_PES, Topology
@@ -30,6 +31,11 @@ def packets_then(
         return large[max(n for n in large if n <= n_pes)]
 
     return rule
+
+
+def packets_where_safe(fallback: str) -> Rule:
+    """ "packets" for messages of any size, where packets can be sent, to slots for a head and a piece of each PE."""
+    return packets_then({2: fallback}, fallback, lambda n_pes: sys.maxsize if n_pes <= MOST_PACKET_PES // 2 else -1)
 
 
 def of_root(n_pes: int) -> int:

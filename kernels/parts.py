@@ -5,30 +5,18 @@ messages, so a chain with nothing to send costs the others nothing.  Every messa
 part, which the receiver compares with its own count.  Block 0 sends a message even for an empty part.  So counts that
 differ are found at once, and no PE writes beyond its own counts.
 
-In a round a block puts one piece to every PE for which it has one, and then takes one from every PE that sends one.
-One thread writes the counts of the messages, and all threads read them in the next round, after a ``sync``.  PEs can't
-deadlock, whatever the counts: to put in round r a PE waits for what the receiver does in its round r-2, or did in the
-call before; to take, for what the sender does at the beginning of its round r.
+One thread writes the counts of the messages, and all threads read them in the next round, after a ``sync``.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from .algorithm import PARTIALS, Algorithm, Plan, ToCut, per_pe
-from .block import block, blocks, copy, sync
-from .elements import combine
-from .messages import fence, put, put_signal, read_epoch, refuse_count, signal, stage_for_put, wait, write_epoch
-from .plans import MIN_BLOCK_BYTES, cut
+from .block import block, blocks, copy
+from .messages import read_epoch, refuse_count
 from .primitive import DIFFERS, SENDS, TAKES
-from .records import PE, Parts, Work
-from .slots import VECTOR_BYTES, block_words, inbox_slots, outbox_slots, slot_at, word
-from .steps import load_counter, peer, store_counter, untag_epoch
+from .records import PE, Parts
+from .slots import VECTOR_BYTES
+from .steps import peer
 
-HEAD_BYTES = VECTOR_BYTES  # of a message: the bytes of the whole part; its data follow
-WORDS = 6  # of a block for each PE
-ARRIVED, READ, SENT, TAKEN = 0, 2, 4, 5  # the first of each kind: signals, one for each buffer; counts that this PE keeps
-LEAST_SHARE = 8  # a piece is not smaller than this share of the largest
-SMALL_SHARE = 64  # a piece smaller than this share of a slot is sent in one message with its head
 EACH, OWN, ALONE = 0, 1, 2  # see ``Side``
 
 
@@ -75,26 +63,28 @@ def checked(pe: PE, side: Side, n_elems: int, why: int) -> Side:
 
 
 def fits(pe: PE, side: Side, n_elems: int, why: int) -> bool:
-    """Whether all parts lie inside the array; else this PE gives up."""
-    end = 0
+    """Whether all parts lie inside the array; else this PE gives up.  No branch ends the loop: its loads go together."""
+    end, wrong, found, first = 0, -1, 0, 0
     for k in range(pe.n_pes):
         count = read_epoch(side.counts, k)
         start = read_epoch(side.starts, k) if side.starts else end
         start = 0 if side.whose == ALONE else start
         end = start + count
         outside = count < 0 or (count > 0 and (start < 0 or count > n_elems - start))
-        if outside and (side.whose == EACH or k == pe.me):
-            refuse_count(pe.ctx, why, count, start, k)
-            return False
-    return True
+        if outside and wrong < 0 and (side.whose == EACH or k == pe.me):
+            wrong, found, first = k, count, start
+    if wrong >= 0:
+        refuse_count(pe.ctx, why, found, first, wrong)
+    return wrong < 0
 
 
-def packed_bytes_before(side: Side, k: int) -> int:
+def packed_bytes_before(pe: PE, side: Side, k: int) -> int:
     """Bytes of the parts before part k if the parts are packed; else 0, which no caller uses."""
     total = 0
     if side.counts and not side.starts and side.whose != ALONE:
-        for one in range(k):
-            total += read_epoch(side.counts, one)
+        for one in range(pe.n_pes):
+            count = read_epoch(side.counts, one)
+            total += count if one < k else 0
     return total * side.elem_bytes
 
 
@@ -109,14 +99,35 @@ def part_of(side: Side, k: int, before_bytes: int) -> Part:
 
 def own_part(pe: PE, side: Side) -> Part:
     """This PE's part."""
-    return part_of(side, pe.me, packed_bytes_before(side, pe.me))
+    return part_of(side, pe.me, packed_bytes_before(pe, side, pe.me))
 
 
-def size_of_pieces(side: Side, nbytes: int) -> int:
-    """Bytes of the pieces of a part.  Both sides compute it from the part's length alone."""
-    most = side.piece_bytes
-    least = max(VECTOR_BYTES, most // LEAST_SHARE // VECTOR_BYTES * VECTOR_BYTES)
-    return min(most, max(least, share_of(nbytes)))
+def part_for(pe: PE, side: Side, other: int, before_bytes: int) -> Part:
+    """The part for ``other``, or from it, which begins ``before_bytes`` after the array if the parts are packed."""
+    return part_of(side, other if side.whose == EACH else pe.me, before_bytes)
+
+
+def first_before(pe: PE, side: Side) -> int:
+    """Bytes before the part of the first other PE, where a loop over all others begins."""
+    return packed_bytes_before(pe, side, peer(pe, 1) if side.whose == EACH else pe.me)
+
+
+def next_before(pe: PE, side: Side, other: int, before_bytes: int, part: Part) -> int:
+    """Bytes before the part of the PE after ``other``, whose part is ``part``."""
+    if side.whose != EACH:
+        return before_bytes
+    return before_bytes + part.nbytes if other + 1 < pe.n_pes else 0
+
+
+def size_of_pieces(side: Side, nbytes: int, least_bytes: int) -> int:
+    """Bytes of the pieces of a part: multiples of least_bytes that give each block one, while they are small enough.
+
+    Both sides compute it from the part's length alone.  A GPU takes longer for a division than for the loop.
+    """
+    size = least_bytes
+    while size < side.piece_bytes and size * blocks() < nbytes:
+        size += least_bytes
+    return min(side.piece_bytes, size)
 
 
 def share_of(nbytes: int) -> int:
@@ -141,114 +152,6 @@ def is_sent(piece: Part, r: int) -> bool:
     return piece.nbytes > 0 or (r == 0 and block() == 0)
 
 
-def chain_word(work: Work, pe: PE, kind: int, other: int) -> int:
-    """Address of this block's word of a kind for a PE."""
-    return word(block_words(work, WORDS * pe.n_pes), kind * pe.n_pes + other)
-
-
-def put_piece(pe: PE, work: Work, to: int, part: Part, piece: Part) -> None:
-    """Send the head of a message and a piece of a part."""
-    sent = load_counter(work, chain_word(work, pe, SENT, to), 0) + 1
-    # Once the message before the last is read, the slots of this one are free, on both PEs, and so are its two words.
-    wait(pe.ctx, chain_word(work, pe, READ + (sent & 1), to), untag_epoch(work, sent - 2), to)
-    message = slot_at(outbox_slots(work, sent, pe.n_pes), to)
-    slots, arrived = inbox_slots(work, sent, pe.n_pes), chain_word(work, pe, ARRIVED + (sent & 1), pe.me)
-    slot, data, source = slot_at(slots, pe.me), message + HEAD_BYTES, part.start + piece.start
-    nbytes = HEAD_BYTES + piece.nbytes
-    write_epoch(message, 0, part.nbytes)
-    if piece.nbytes < slots.nbytes // SMALL_SHARE or source & 3:
-        copy(data, source, piece.nbytes)  # into one message with the head, or to an address of whole vectors
-    elif stage_for_put(pe.ctx, data, source, piece.nbytes, to) == source:
-        put(pe.ctx, slot + HEAD_BYTES, source, piece.nbytes, to)
-        fence(pe.ctx)
-        nbytes = HEAD_BYTES
-    put_signal(pe.ctx, slot, message, nbytes, arrived, sent, to)
-    store_counter(work, chain_word(work, pe, SENT, to), 0, sent)
-
-
-def arrival(pe: PE, work: Work, source: int) -> int:
-    """The number of the message that comes next from a PE."""
-    return load_counter(work, chain_word(work, pe, TAKEN, source), 0) + 1
-
-
-def await_piece(pe: PE, work: Work, source: int, side: Side, part: Part) -> int:
-    """Wait for the next message of a PE, and compare its head; returns the address of its data."""
-    taken = arrival(pe, work, source)
-    wait(pe.ctx, chain_word(work, pe, ARRIVED + (taken & 1), source), taken, source)
-    slot = slot_at(inbox_slots(work, taken, pe.n_pes), source)
-    nbytes = read_epoch(slot, 0)
-    if nbytes != part.nbytes:
-        refuse_count(pe.ctx, DIFFERS, nbytes // side.elem_bytes, part.nbytes // side.elem_bytes, source)
-    return slot + HEAD_BYTES
-
-
-def let_go(pe: PE, work: Work, source: int) -> None:
-    """Signal to a PE that its message has been read."""
-    taken = arrival(pe, work, source)
-    signal(pe.ctx, chain_word(work, pe, READ + (taken & 1), pe.me), untag_epoch(work, taken), source)
-    store_counter(work, chain_word(work, pe, TAKEN, source), 0, taken)
-
-
-def put_round(pe: PE, send: Side, work: Work, r: int) -> bool:
-    """Put a piece to every PE for which there is one; returns whether there are more."""
-    more = False
-    before = packed_bytes_before(send, pe.me + (send.whose == EACH))
-    for k in range(1, pe.n_pes):
-        to = peer(pe, k)
-        if send.whose == EACH:
-            before = before if to else 0
-            part = part_of(send, to, before)
-            before += part.nbytes
-        else:
-            part = part_of(send, pe.me, before)
-        size = size_of_pieces(send, part.nbytes)
-        piece = piece_of(part, size, r)
-        if is_sent(piece, r):
-            put_piece(pe, work, to, part, piece)
-        more = more or has_more(part, size, r)
-    return more
-
-
-def take_round(pe: PE, receive: Side, work: Work, r: int) -> bool:
-    """Take a piece from every PE that sends one; returns whether there are more."""
-    more = False
-    before = packed_bytes_before(receive, pe.me + 1)
-    for k in range(1, pe.n_pes):
-        source = peer(pe, k)
-        before = before if source else 0
-        part = part_of(receive, source, before)
-        before += part.nbytes
-        size = size_of_pieces(receive, part.nbytes)
-        piece = piece_of(part, size, r)
-        if is_sent(piece, r):
-            data = await_piece(pe, work, source, receive, part)
-            copy(part.start + piece.start, data, piece.nbytes)
-            let_go(pe, work, source)
-        more = more or has_more(part, size, r)
-    return more
-
-
-def reduce_round(pe: PE, src: Side, out: Side, work: Work, r: int) -> bool:
-    """Add up one piece of this PE's part; whether there are more."""
-    own, result = own_part(pe, src), own_part(pe, out)
-    size = size_of_pieces(out, result.nbytes)
-    piece = piece_of(result, size, r)
-    if is_sent(piece, r):
-        for k in range(1, pe.n_pes):
-            await_piece(pe, work, peer(pe, k), out, result)
-        # All PEs have sent this one the same number of messages: their pieces are in slots of one buffer.
-        number = arrival(pe, work, peer(pe, 1))
-        slots, scratch = inbox_slots(work, number, pe.n_pes), slot_at(outbox_slots(work, number, pe.n_pes), pe.me)
-        n_items = max(0, min(piece.nbytes, own.nbytes - piece.start)) // out.item_bytes
-        combine(
-            pe.ctx, result.start + piece.start, slots.address + HEAD_BYTES, slots.nbytes, own.start + piece.start,
-            n_items, scratch, pe.me, pe.n_pes,
-        )  # fmt: skip
-        for k in range(1, pe.n_pes):
-            let_go(pe, work, peer(pe, k))
-    return has_more(result, size, r)
-
-
 def copy_own(pe: PE, send: Side, receive: Side) -> None:
     """This PE's part for itself, which all blocks share."""
     src, dst = own_part(pe, send), own_part(pe, receive)
@@ -259,35 +162,3 @@ def copy_own(pe: PE, send: Side, receive: Side) -> None:
     start = block() * share
     if src.start != dst.start and start < nbytes:
         copy(dst.start + start, src.start + start, min(share, nbytes - start))
-
-
-def exchange_parts(pe: PE, send: Side, receive: Side, work: Work) -> None:
-    """out's part of each PE = that PE's part of src for this PE; out may be src if lengths and starts are the same.
-
-    inbox   (blocks, 2 buffers), a buffer holds (n_pes sources,) slots
-    outbox  (blocks, 2 buffers), a buffer holds (n_pes destinations,) slots
-    signals (blocks, 6, n_pes) words: a source's message is here (2); a destination has read one (2); this PE's own counts
-            of messages sent to a PE, and taken from it
-    """
-    r, more = 0, True
-    while more:
-        more = put_round(pe, send, work, r)
-        if r == 0:
-            copy_own(pe, send, receive)
-        later = take_round(pe, receive, work, r)  # in place this piece of src has been sent, or copied to the outbox
-        more = more or later
-        r += 1
-        sync()  # now all threads see the counts of this round
-
-
-def parts_plan(call: ToCut) -> Plan:
-    """Pieces that fill a slot after its head.  call.n_elems: of the longest part of all PEs, 0: not all PEs know it"""
-    slot_bytes = call.limits.buffer_bytes // call.slots // VECTOR_BYTES * VECTOR_BYTES
-    n_blocks = call.blocks(MIN_BLOCK_BYTES) if call.n_elems else call.limits.max_blocks
-    return Plan(n_blocks, cut(1 << 62, 1, (slot_bytes - HEAD_BYTES) // call.slot_item_bytes))
-
-
-def parts_table(kernel: Callable[..., Any]) -> dict[str, Algorithm]:
-    """The table of the only algorithm of a collective of such parts."""
-    only = Algorithm(kernel, parts_plan, slots=per_pe(1), holds=PARTIALS, signals=per_pe(WORDS))
-    return {only.name: only}

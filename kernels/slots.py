@@ -65,9 +65,9 @@ def packet_slots(work: Work, epoch: int, n_slots: int) -> Slots:
     return slots_in(inbox_of(work, epoch), work.buffer_bytes, n_slots, PACKET_BYTES)
 
 
-def half_buffer_slots(work: Work, epoch: int, n_slots: int) -> Slots:
+def half_buffer_slots(work: Work, epoch: int, n_slots: int, unit_bytes: int = VECTOR_BYTES) -> Slots:
     """The slots of the inbox's half buffer of an epoch."""
-    return slots_in(work.inbox + half_buffer(work, epoch), half_buffer_bytes(work), n_slots)
+    return slots_in(work.inbox + half_buffer(work, epoch), half_buffer_bytes(work), n_slots, unit_bytes)
 
 
 def staging_slots(work: Work, n_slots: int) -> Slots:

@@ -28,9 +28,9 @@ ReduceScatterAlgorithm: TypeAlias = Literal["auto", "ring", "packets", "direct"]
 BroadcastAlgorithm: TypeAlias = Literal["auto", "ring", "packets", "spread"]
 ReduceAlgorithm: TypeAlias = Literal["auto", "ring", "packets", "direct", "gathered"]
 AllToAllAlgorithm: TypeAlias = Literal["auto", "pairwise", "packets", "direct"]
-AllGathervAlgorithm: TypeAlias = Literal["auto", "pairwise"]
-ReduceScattervAlgorithm: TypeAlias = Literal["auto", "pairwise"]
-AllToAllvAlgorithm: TypeAlias = Literal["auto", "pairwise"]
+AllGathervAlgorithm: TypeAlias = Literal["auto", "pairwise", "packets"]
+ReduceScattervAlgorithm: TypeAlias = Literal["auto", "pairwise", "packets"]
+AllToAllvAlgorithm: TypeAlias = Literal["auto", "pairwise", "packets"]
 
 
 class Buffer(Protocol):

@@ -72,6 +72,7 @@ class AllGatherv(ByCounts):
 
     name = "all_gatherv"
     table = all_gatherv.TABLE
+    auto = staticmethod(all_gatherv.AUTO)
 
     def check(self, x: Any, out: Any, counts: Any, displacements: Any) -> tuple[Addresses, Kind]:
         """See ``Collective``.  The kernel takes a src that is out for this PE's part of it."""
@@ -94,6 +95,7 @@ class ReduceScatterv(ByCounts):
 
     name = "reduce_scatterv"
     table = reduce_scatterv.TABLE
+    auto = staticmethod(reduce_scatterv.AUTO)
 
     def check(self, x: Any, out: Any, counts: Any, op: Any) -> tuple[Addresses, Kind]:
         src, dst = self.alike(x, out)
@@ -118,6 +120,7 @@ class AllToAllv(ByCounts):
 
     name = "all_to_allv"
     table = all_to_allv.TABLE
+    auto = staticmethod(all_to_allv.AUTO)
 
     def check(
         self, x: Any, out: Any, send_counts: Any, receive_counts: Any, send_displacements: Any, receive_displacements: Any

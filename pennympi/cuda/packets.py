@@ -8,9 +8,9 @@ needs NVLink (or one device).
 
 from ..compile.context import ROUNDS
 from ..kernels.block import POISON
-from ..kernels.packets import GROUP_DATA_BYTES, PACKET_DATA_BYTES
 from .gpu import cuda
-from .intrinsics import load_1, load_word, store_1, store_word
+from .intrinsics import store_word
+from .packet_data import own_pair, padded, store_part
 from .pointers import at
 from .stubs import (
     ALIGNED,
@@ -34,40 +34,6 @@ from .words import poll_pair, send_pair
 ALL = 0xFFFFFFFF
 
 
-def padded(nbytes):
-    """16-byte parts in the lines of ``nbytes``: whole warps, at least one."""
-    return max(1, (nbytes + GROUP_DATA_BYTES - 1) // GROUP_DATA_BYTES) * 32
-
-
-def word_at(src, offset, nbytes):
-    """The 8 bytes at ``offset``, zero past ``nbytes``."""
-    if ALIGNED:
-        return load_word(src + offset) if offset < nbytes else 0
-    if offset + 8 <= nbytes and ((src + offset) & 7) == 0:
-        return load_word(src + offset)
-    word = 0
-    for k in range(min(8, nbytes - offset)):
-        word |= (load_1(src + offset + k) & 255) << (8 * k)
-    return word
-
-
-def store_word_at(dst, offset, nbytes, word):
-    """Write the bytes of ``word`` that lie before ``nbytes``."""
-    if ALIGNED:
-        if offset < nbytes:
-            store_word(dst + offset, word)
-    elif offset + 8 <= nbytes and ((dst + offset) & 7) == 0:
-        store_word(dst + offset, word)
-    else:
-        for k in range(min(8, nbytes - offset)):
-            store_1(dst + offset + k, (word >> (8 * k)) & 255)
-
-
-def data_offset(i):
-    """Offset, in the data, of part ``i`` of the lines."""
-    return (i >> 3) * PACKET_DATA_BYTES + (i & 7) * 16
-
-
 def send_part(to, i, pair, epoch):
     """Part ``i`` of a line to its place in the slot at ``to``; the last part of a line holds the epoch."""
     second = epoch if (i & 7) == 7 else pair[1]
@@ -75,28 +41,23 @@ def send_part(to, i, pair, epoch):
     send_pair(to + i * 16, pair[0], second)
 
 
-def store_part(dst, i, nbytes, pair):
-    """Part ``i`` of the data to its place in dst (nbytes,)."""
-    offset = data_offset(i)
-    store_word_at(dst, offset, nbytes, pair[0])
-    if (i & 7) != 7:
-        store_word_at(dst, offset + 8, nbytes, pair[1])
-
-
-def own_pair(src, i, nbytes):
-    """Part ``i`` of this PE's own data (the last thread of a line has 8 bytes more than it sends)."""
-    offset = data_offset(i)
-    return (word_at(src, offset, nbytes), word_at(src, offset + 8, nbytes))
-
-
 def send_packets(ctx, slot, src, nbytes, epoch, pe):
     to = at(ctx, slot, pe)
     epoch = poisoned(ctx, epoch)
     parts = padded(nbytes)
+    step = cuda.blockDim.x
     i = cuda.threadIdx.x
     while i < parts:
-        send_part(to, i, own_pair(src, i, nbytes), epoch)
-        i += cuda.blockDim.x
+        pair = own_pair(src, i, nbytes)
+        following = (0, 0)
+        if not ALIGNED and i + step < parts:  # loads at any address take longer: two are under way
+            following = own_pair(src, i + step, nbytes)
+        send_part(to, i, pair, epoch)
+        if not ALIGNED:
+            i += step
+            if i < parts:
+                send_part(to, i, following, epoch)
+        i += step
 
 
 def lost(ctx, waiting, failed, found, epoch, source):

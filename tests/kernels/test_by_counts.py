@@ -80,6 +80,12 @@ def in_words(team, rng, *numbers):
     return [one if kind == 0 else tuple(one) if kind == 1 else device(team, np.array(one, np.int64)) for one in numbers]
 
 
+@pytest.fixture(params=["auto", "pairwise"])
+def by(request):
+    """The algorithm, as an argument of a call."""
+    return {"algorithm": request.param}
+
+
 @pytest.fixture(scope="module")
 def symmetric(team):
     """Bytes of the symmetric heap: of x, and of out."""
@@ -87,7 +93,7 @@ def symmetric(team):
 
 
 @pytest.mark.parametrize(("name", "kind"), MOVED_KINDS)
-def test_all_to_allv(team, symmetric, name, kind):
+def test_all_to_allv(team, symmetric, by, name, kind):
     rng, n, me, dtype = shared(team, f"{name} {kind}"), team.n_pes, team.me, DTYPES[name]
     counts = [[KINDS[kind](rng, i, j, n) for j in range(n)] for i in range(n)]
     data = [[given(name, rng, count) for count in one] for one in counts]  # from each PE for each
@@ -103,13 +109,13 @@ def test_all_to_allv(team, symmetric, name, kind):
             values[start : start + len(part)] = part
         write(x.x, values)
         words = in_words(team, own, sent, taken, sends, takes)
-        returned = team.all_to_allv(x.x, out.x, *(words[:2] if packed else words))
+        returned = team.all_to_allv(x.x, out.x, *(words[:2] if packed else words), **by)
         right = out.hold([(start, one[me]) for start, one in zip(takes, data, strict=True)])
         assert all(team.comm.allgather(right and returned is out.x and x.hold([(0, values)]))), (packed, counts)
 
 
 @pytest.mark.parametrize(("name", "kind"), MOVED_KINDS)
-def test_all_gatherv(team, name, kind):
+def test_all_gatherv(team, by, name, kind):
     """Out of place and in place."""
     rng, n, me, dtype = shared(team, f"{name} {kind}"), team.n_pes, team.me, DTYPES[name]
     counts = [KINDS[kind](rng, i, (i + 1) % n if kind == "all to one" else i, n) for i in range(n)]
@@ -122,13 +128,13 @@ def test_all_gatherv(team, name, kind):
         write(part if in_place else x.x, values[me])
         words = shared(team, f"{name} {kind} {packed} {in_place}")  # all PEs give counts in the same way
         in_counts, displacements = (counts, takes) if in_place == "part" else in_words(team, words, counts, takes)
-        where = {} if packed else {"displacements": displacements}
+        where = by if packed else {"displacements": displacements, **by}
         team.all_gatherv({"IN_PLACE": MPI.IN_PLACE, "part": part}.get(in_place, x.x), out.x, in_counts, **where)
         assert all(team.comm.allgather(out.hold(list(zip(takes, values, strict=True))))), (packed, in_place, counts)
 
 
 @pytest.mark.parametrize(("name", "op", "kind"), REDUCED_KINDS)
-def test_reduce_scatterv(team, name, op, kind):
+def test_reduce_scatterv(team, by, name, op, kind):
     """The order of the PEs gives the same bits as NumPy, out of place and in place."""
     rng, n, me, dtype = shared(team, f"{name} {op} {kind}"), team.n_pes, team.me, DTYPES[name]
     counts = [KINDS[kind](rng, n - 1, j, n) for j in range(n)]
@@ -139,14 +145,14 @@ def test_reduce_scatterv(team, name, op, kind):
     x, out = Room(team, own, dtype, sum(counts)), Room(team, own, dtype, counts[me])
     write(x.x, rows[me])
     (words,) = in_words(team, rng, counts)
-    team.reduce_scatterv(x.x, out.x, words, op=op)
+    team.reduce_scatterv(x.x, out.x, words, op=op, **by)
     right = out.hold([(0, wanted)]) and x.hold([(0, rows[me])])
-    team.reduce_scatterv(x.x, x.x[low : low + counts[me]], counts, op=op)
+    team.reduce_scatterv(x.x, x.x[low : low + counts[me]], counts, op=op, **by)
     right = right and x.hold([(0, rows[me]), (low, wanted)])
     assert all(team.comm.allgather(bool(right))), counts
 
 
-def test_all_to_allv_in_place(team):
+def test_all_to_allv_in_place(team, by):
     """PEs swap parts of the same length; counts on the host and on the device, packed or not."""
     rng, n, me = shared(team, "in place"), team.n_pes, team.me
     for packed in (True, False):
@@ -158,22 +164,22 @@ def test_all_to_allv_in_place(team):
         for pe in range(n):
             write(out.x[takes[pe] : takes[pe] + counts[me][pe]], parts[pe])
         words, where = in_words(team, random.Random(me), counts[me], takes)
-        team.all_to_allv(MPI.IN_PLACE, out.x, None, words, None, None if packed else where)
+        team.all_to_allv(MPI.IN_PLACE, out.x, None, words, None, None if packed else where, **by)
         wanted = [np.arange(counts[me][pe], dtype=np.float32) + 1000 * pe + me for pe in range(n)]
         assert all(team.comm.allgather(out.hold(list(zip(takes, wanted, strict=True))))), (packed, counts)
 
 
 @pytest.mark.parametrize("sms", [None, 3])
-def test_a_plan_is_replayed_with_other_counts(team, sms):
+def test_a_plan_is_replayed_with_other_counts(team, by, sms):
     """The counts lie on the device.  out has room for the largest; now and then all are 0, or a PE comes late."""
     rng, n, me, most = shared(team, "replay"), team.n_pes, team.me, 500
     x, out = (device(team, np.zeros(n * most, np.int32)) for _ in range(2))
     gathered, summed = device(team, np.zeros(n * most, np.int32)), device(team, np.zeros(most, np.int32))
     words = [device(team, np.zeros(n, np.int64)) for _ in range(3)]
     plans = [
-        team.plan_all_to_allv(x, out, words[0], words[1], sms=sms),
-        team.plan_all_gatherv(x, gathered, words[2], sms=sms),
-        team.plan_reduce_scatterv(x, summed, words[2], sms=sms),
+        team.plan_all_to_allv(x, out, words[0], words[1], sms=sms, **by),
+        team.plan_all_gatherv(x, gathered, words[2], sms=sms, **by),
+        team.plan_reduce_scatterv(x, summed, words[2], sms=sms, **by),
     ]
     for step in range(12):
         counts = [[0 if step % 5 == 4 else rng.randrange(most + 1) for _ in range(n)] for _ in range(n)]

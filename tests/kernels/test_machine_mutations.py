@@ -39,6 +39,7 @@ PLANTED = [
     ("reduce_scatter", "direct", POINTER, Mutation("one buffer")),
     ("exchange", "put_fence_signal", POINTER, Mutation("one buffer")),
     ("reduce_scatterv", "pairwise", POINTER, Mutation("one buffer")),
+    ("all_to_allv", "packets", POINTER, Mutation("one buffer")),
     # a fence that is missing
     ("allreduce", "two_shot", ANY_ORDER, Mutation("drop", "fence")),
     ("allreduce", "hierarchical", ANY_ORDER, Mutation("drop", "fence", 0, "signal_group")),
@@ -53,6 +54,7 @@ PLANTED = [
     ("all_to_all", "pairwise", POINTER, Mutation("beside", "put_signal")),
     ("all_to_allv", "pairwise", IN_ORDER, Mutation("beside", "put_signal", 0, "put_piece")),
     ("allreduce", "two_shot_packets", POINTER, Mutation("beside", "send_packets", 0, "send_parts")),
+    ("all_gatherv", "packets", POINTER, Mutation("beside", "send_packets", 1, "send_message")),
     ("allreduce", "recursive_doubling", POINTER, Mutation("drop", "put_signal", 1)),
     # a barrier of the block's warps that is missing
     ("all_gatherv", "pairwise", POINTER, Mutation("drop", "sync", 0, "exchange_parts")),
@@ -60,6 +62,7 @@ PLANTED = [
     ("reduce_scatterv", "pairwise", POINTER, Mutation("drop", "sync")),
     # an epoch that is not kept
     ("reduce", "ring", POINTER, Mutation("drop", "write_epoch", 0, "store_counter")),
+    ("reduce_scatterv", "packets", POINTER, Mutation("drop", "write_epoch", 0, "store_counter")),
     # sweeps of one launch
     ("sweeps", "resident", COPIED, Mutation("drop", "halo_ready", 0, "exchange")),
     ("sweeps", "resident", IN_ORDER, Mutation("one buffer", helper="exchange")),

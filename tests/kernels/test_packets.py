@@ -6,6 +6,7 @@ from collective_cases import CASES, TABLES, Call, right
 from on_device import device, same
 
 import pennympi
+from pennympi.collectives.by_counts import ByCounts
 from pennympi.collectives.calls import ALL
 from pennympi.kernels.algorithm import Topology, requires_ll128, requires_p2p
 from pennympi.kernels.by_size import PACKETS_MAX_BYTES
@@ -27,7 +28,7 @@ def test_refused_by_the_name_of_the_setting(team, without):
     by_name = {names: algorithm for names, algorithm in by_name.items() if "packets" in algorithm.name}
     nodes = by_name.pop(("allreduce", "hierarchical_packets"))  # which needs several nodes first
     assert "PENNYMPI_PACKETS=0" in nodes.why_not(Topology((0, 0, 1, 1), packets=False), "float32", "sum")
-    assert len(by_name) == 7
+    assert len(by_name) == 10
     x = device(team, np.zeros(8 * team.n_pes, np.float32))
     match = "PENNYMPI_PACKETS=0, on this or another PE" if team.pe_topology.ll128_safe else "not on NVLink"
     for (collective, name), algorithm in by_name.items():
@@ -56,8 +57,8 @@ def test_auto_takes_others(team, without):
 
 @pytest.mark.parametrize("collective", [one for one in ALL if "packets" in one.table], ids=lambda one: one.name)
 def test_the_rule_of_choice(collective):
-    """Packets where they are allowed and small; without them what large messages take."""
+    """Packets where they are allowed and small, by counts large too; without them what large messages take."""
     with_them, without = Topology((0, 0)), Topology((0, 0), packets=False)
     large, chosen = 2 * PACKETS_MAX_BYTES, collective.auto
-    assert chosen(with_them, 1024) == "packets" and chosen(with_them, large) != "packets"
-    assert chosen(without, 1024) == chosen(without, large) == chosen(with_them, large)
+    assert chosen(with_them, 1024) == "packets" != chosen(without, large) == chosen(without, 1024)
+    assert chosen(with_them, large) == ("packets" if issubclass(collective, ByCounts) else chosen(without, large))

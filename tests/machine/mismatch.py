@@ -56,13 +56,13 @@ def differing(network: str, rng: Random, runs: Callable[[Topology], bool], plain
     return team
 
 
-def run_other_counts(table: str, network: str, seed: str) -> set[int]:
+def run_other_counts(table: str, name: str, network: str, seed: str) -> set[int]:
     """Right calls, and one in which a PE has other counts, or an out that is too small.  Why PEs have refused it.
 
     Raises Fault for an access outside an object, and as ``run_mismatch``.
     """
-    rng, algorithm = Random(seed), TABLES[table]["pairwise"]
-    team = differing(network, rng, lambda topology: True, network in (POINTER, COPIED))
+    rng, algorithm = Random(seed), TABLES[table][name]
+    team = differing(network, rng, lambda topology: runs_on(algorithm, topology), network in (POINTER, COPIED))
     n = team.n
     odd, more, lacks = rng.randrange(n), rng.choice((-1, 1, 40)), rng.random() < 0.3
     i, j = (odd, (odd + rng.randrange(1, n)) % n) if rng.random() < 0.5 else ((odd + rng.randrange(1, n)) % n, odd)
@@ -78,7 +78,7 @@ def run_other_counts(table: str, network: str, seed: str) -> set[int]:
         team.issue(by_counts(team, table, algorithm, number))
     errors = {"lacks": {odd: 1 << 20}} if lacks else {"wrong": {odd: other}}
     team.issue(by_counts(team, table, algorithm, 9, **errors))
-    with team.noted(f"{table} on {network}, {errors}, {i} to {j}, {more} more; seed {seed!r}"):
+    with team.noted(f"{table}/{name} on {network}, {errors}, {i} to {j}, {more} more; seed {seed!r}"):
         team.machine.run()
     return team.machine.noticed_why
 

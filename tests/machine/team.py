@@ -43,7 +43,7 @@ class Team:
 
     def __init__(self, network: str, rng: Random, topology: Topology, plain: bool):
         self.rng, self.n, self.topology, self.machine = rng, topology.n_pes, topology, Machine(network, topology, rng)
-        self.limits = Limits(rng.choice((1, 2, MAX_BLOCKS)), 8192 if self.n <= 5 else 16384)
+        self.limits = Limits(rng.choice((1, 2, MAX_BLOCKS)), 8192 if self.n <= 4 else 16384)
         self.arrays = Arrays(self.machine, plain)
         self._workspaces: dict[int, dict[str, int]] = {}
 
@@ -84,7 +84,8 @@ class Team:
         plan = algorithm.plan(count, item.itemsize, partial.itemsize, self.topology, self.limits)
         piece = plan.piece_elems
         if rng.random() < 0.8:
-            piece = rng.choice([k * VECTOR_ELEMS for k in (1, 2, 3) if k * VECTOR_ELEMS <= piece] or [piece])
+            vectors = 1, 2, 3, 33  # the last is more than one warp's packets
+            piece = rng.choice([k * VECTOR_ELEMS for k in vectors if k * VECTOR_ELEMS <= piece] or [piece])
         return replace(plan, piece_elems=piece)
 
     def launch(

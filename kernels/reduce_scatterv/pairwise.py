@@ -4,9 +4,10 @@ Source: the pairwise exchange of MPI libraries, with a window of two messages fo
 parts, in one latency step.
 """
 
-from .block import sync
-from .parts import ALONE, EACH, copy_own, parts_table, put_round, reduce_round, sending, taking
-from .records import PE, Parts, Work
+from ..block import sync
+from ..parts import ALONE, EACH, copy_own, sending, taking
+from ..parts_messages import message_algorithm, put_round, reduce_round
+from ..records import PE, Parts, Work
 
 
 def pairwise(pe: PE, call: Parts, work: Work):
@@ -27,4 +28,4 @@ def pairwise(pe: PE, call: Parts, work: Work):
         sync()  # the counts of this round are there
 
 
-TABLE = parts_table(pairwise)
+ALGORITHM = message_algorithm(pairwise)

@@ -4,8 +4,9 @@ Source: the pairwise exchange of MPI libraries, with a window of two messages fo
 part once, in one latency step.
 """
 
-from .parts import EACH, exchange_parts, parts_table, sending, taking
-from .records import PE, Parts, Work
+from ..parts import EACH, sending, taking
+from ..parts_messages import exchange_parts, message_algorithm
+from ..records import PE, Parts, Work
 
 
 def pairwise(pe: PE, call: Parts, work: Work):
@@ -16,4 +17,4 @@ def pairwise(pe: PE, call: Parts, work: Work):
     exchange_parts(pe, sending(pe, call, EACH), taking(pe, call, EACH), work)
 
 
-TABLE = parts_table(pairwise)
+ALGORITHM = message_algorithm(pairwise)

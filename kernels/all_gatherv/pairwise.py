@@ -4,8 +4,9 @@ Source: a loop of MPI sends, with a window of two messages for each pair of PEs.
 one latency step.
 """
 
-from .parts import ALONE, EACH, OWN, exchange_parts, parts_table, sending, taking
-from .records import PE, Parts, Work
+from ..parts import ALONE, EACH, OWN, sending, taking
+from ..parts_messages import exchange_parts, message_algorithm
+from ..records import PE, Parts, Work
 
 
 def pairwise(pe: PE, call: Parts, work: Work):
@@ -17,4 +18,4 @@ def pairwise(pe: PE, call: Parts, work: Work):
     exchange_parts(pe, send, taking(pe, call, EACH), work)
 
 
-TABLE = parts_table(pairwise)
+ALGORITHM = message_algorithm(pairwise)

@@ -1,0 +1,33 @@
+"""ReduceScatterv by packets: every PE sends each other PE its part, which adds up what came; one latency step.
+
+Source: the LL128 protocol of NCCL, with a head that has the length of the part.  A PE adds up in the order of the PEs.
+"""
+
+from ..parts import ALONE, EACH, copy_own, sending, taking
+from ..parts_packets import add_up, epoch_of, exchange_of, packet_algorithm, send_round, take_round
+from ..records import PE, Parts, Work
+from ..steps import peer
+
+
+def packets(pe: PE, call: Parts, work: Work):
+    """out = op over all PEs of part ``me`` of src; out may be that part.
+
+    inbox, signals: see ``exchange_parts``;  outbox: (blocks, 2 buffers), heads, and scratch for the partials of a piece
+    """
+    src, out = sending(pe, call, EACH), taking(pe, call, ALONE)
+    if pe.n_pes == 1:
+        copy_own(pe, src, out)
+        return
+    x = exchange_of(pe, src, out, work)
+    epoch, r, goes_on = epoch_of(x, peer(pe, 1), 0), 0, True
+    more = send_round(x, 0)
+    while goes_on:
+        goes_on = more
+        if goes_on:
+            more = send_round(x, r + 1)
+        take_round(x, r, not goes_on)
+        add_up(x, r, epoch + r)
+        r += 1
+
+
+ALGORITHM = packet_algorithm(packets)
