@@ -4,8 +4,6 @@ Each block of a PE sends a chain of messages to the block of the same index of e
 messages, so a chain with nothing to send costs the others nothing.  Every message begins with the length of the whole
 part, which the receiver compares with its own count.  Block 0 sends a message even for an empty part.  So counts that
 differ are found at once, and no PE writes beyond its own counts.
-
-One thread writes the counts of the messages, and all threads read them in the next round, after a ``sync``.
 """
 
 from typing import NamedTuple

@@ -1,7 +1,8 @@
 """Parts of any length by messages with a signal, which need no pointer to the peers.
 
-In a round a block puts one piece to every PE for which it has one, and then takes one from every PE that sends one.  PEs
-can't deadlock, whatever the counts: to put in round r a PE waits for what the receiver does in its round r-2, or did in
+In a round a block puts one piece to every PE for which it has one, and then takes one from every PE that sends one.  One
+thread writes the counts of the messages, and all threads read them in the next round, after a ``sync``.  PEs can't
+deadlock, whatever the counts: to put in round r a PE waits for what the receiver does in its round r-2, or did in
 the call before; to take, for what the sender does at the beginning of its round r.
 """
 

@@ -2,8 +2,8 @@
 
 In a round a block meets every PE with which it has a piece to exchange, in either direction: it sends a message to each,
 and takes one from each after it has sent those of the next round.  Both PEs know both lengths, so they agree on the
-rounds; a message may have no piece.  One of epoch e comes from a block that has taken all of epoch e-2, and the next but
-one is sent when it has come: four half buffers are enough.
+rounds; a message may have no piece.  One of epoch e-1 comes from a block that has taken all of epoch e-3, and it has come
+when that of epoch e+1 is sent: four half buffers are enough.
 
 Where pieces are added up, all PEs know all lengths.  There a block meets every PE in each round, so that the pieces of a
 round are of one epoch.
