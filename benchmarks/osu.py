@@ -23,7 +23,7 @@ from mpi4py import MPI
 import pennympi
 
 RUNS, WORLD = 5, MPI.COMM_WORLD
-BANDWIDTHS = ("osu_bw", "osu_bibw")  # they print MB/s
+BANDWIDTHS, LEAST_MB_S = ("osu_bw", "osu_bibw"), 0.005  # they print MB/s with two digits, 0.00 for less
 
 
 def run(program):
@@ -41,7 +41,8 @@ def run(program):
     mine, *others = WORLD.bcast(WORLD.gather(intervals))
     share = [max(ranks) / ranks[0] for ranks in zip(mine, *(one for one in others if one), strict=True)]
     lines = [line.split() for line in printed.getvalue().splitlines() if not line.startswith("#")]
-    found = {int(size): int(size) / float(one) if program.stem in BANDWIDTHS else float(one) for size, one in lines}
+    us = (lambda size, mb_s: size / max(mb_s, LEAST_MB_S)) if program.stem in BANDWIDTHS else lambda size, us: us
+    found = {int(size): us(int(size), float(one)) for size, one in lines}
     return {size: us * times for (size, us), times in zip(found.items(), share, strict=False)}
 
 

@@ -119,8 +119,8 @@ class ToCut(NamedTuple):
 
 # The least size of a slot, so that a piece of any dtype is whole 16-byte vectors: 16-bit floats have partials of 32
 # bits, and packets are written four at a time.
-ELEMENTS, PARTIALS, PACKETS = "elements", "partials", "packets"
-LEAST_SLOT_BYTES = {ELEMENTS: 16, PARTIALS: 32, PACKETS: 512}
+ELEMENTS, PARTIALS, PACKETS, HEAD_AND_PACKETS = "elements", "partials", "packets", "a head in packets, and packets"
+LEAST_SLOT_BYTES = {ELEMENTS: 16, PARTIALS: 32, PACKETS: 512, HEAD_AND_PACKETS: 1024}
 ROUND_ONCE, ROUND_TWICE = "rounded with the sum", "the sum is rounded first"  # how a residual is added
 
 
@@ -145,7 +145,7 @@ class Algorithm:
     kernel:     a plain function over the primitives of ``block.py`` (see ``records.py`` for its parameters)
     cut:        a function of ``plans.py`` that makes its plan
     slots:      (topology, limits) -> slots that one buffer of a block's inbox is cut into
-    holds:      what a slot holds: ELEMENTS, PARTIALS or PACKETS
+    holds:      what a slot holds: ELEMENTS, PARTIALS, PACKETS or HEAD_AND_PACKETS
     signals:    topology -> signal words of one block; None: two for each slot
     shares:     topology -> shares of the vector (see ToCut)
     why_not:    (topology, dtype_name, op) -> why it can't run there, or None

@@ -12,7 +12,7 @@ round are of one epoch.
 from functools import partial
 from typing import NamedTuple
 
-from .algorithm import PACKETS, Algorithm, Plan, ToCut, per_pe, requires_ll128
+from .algorithm import HEAD_AND_PACKETS, Algorithm, Plan, ToCut, per_pe, requires_ll128
 from .messages import read_epoch, refuse_count
 from .packets import GROUP_DATA_BYTES, PACKET_BYTES, PACKETS_TOGETHER, combine_packets, receive_packets, send_packets
 from .parts import (
@@ -38,7 +38,6 @@ from .steps import load_counter, peer, store_counter
 
 HEAD_BYTES = PACKETS_TOGETHER * PACKET_BYTES  # of a message: the elements of the whole part; its data follow
 LEAST_BYTES = FEW_WARPS * GROUP_DATA_BYTES  # of a piece
-GROUPS = 2  # of packets that a slot has at least: a head and data
 
 
 class Exchange(NamedTuple):
@@ -187,7 +186,7 @@ def exchange_parts(pe: PE, send: Side, receive: Side, work: Work) -> None:
 
 def packets_plan(call: ToCut) -> Plan:
     """Pieces that fill a slot after its head.  call.n_elems: of the longest part of all PEs, 0: not all PEs know it"""
-    slot_bytes = GROUPS * call.limits.buffer_bytes // call.slots // PACKET_BYTES * PACKET_BYTES
+    slot_bytes = call.limits.buffer_bytes // call.slots // PACKET_BYTES * PACKET_BYTES
     most_bytes = packed_bytes(slot_bytes - HEAD_BYTES)
     n_blocks = call.blocks(LEAST_BYTES) if call.n_elems else call.limits.max_blocks
     groups = -(-call.n_elems * call.item_bytes // (n_blocks * GROUP_DATA_BYTES))
@@ -196,5 +195,5 @@ def packets_plan(call: ToCut) -> Plan:
 
 
 packet_algorithm = partial(
-    Algorithm, cut=packets_plan, slots=per_pe(2 * GROUPS), holds=PACKETS, signals=per_pe(1), why_not=requires_ll128
+    Algorithm, cut=packets_plan, slots=per_pe(2), holds=HEAD_AND_PACKETS, signals=per_pe(1), why_not=requires_ll128
 )

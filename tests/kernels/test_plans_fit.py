@@ -11,9 +11,10 @@ from collective_cases import TABLES
 
 from pennympi import Unsupported
 from pennympi.arrays.dtypes import TABLE as DTYPES
-from pennympi.kernels.algorithm import ELEMENTS, MAX_THREADS, PACKETS, Limits, Topology
+from pennympi.kernels.algorithm import HEAD_AND_PACKETS, MAX_THREADS, PACKETS, PARTIALS, Limits, Topology
 from pennympi.kernels.allreduce import PLANNED, TABLE
 from pennympi.kernels.packets import PACKET_BYTES
+from pennympi.kernels.parts_packets import HEAD_BYTES
 from pennympi.kernels.plans import cut, packed_bytes
 from pennympi.selection.choose import Selection
 from pennympi.selection.machine import NVLINK
@@ -21,6 +22,7 @@ from pennympi.selection.machine import NVLINK
 ALGORITHMS = {("allreduce", name): algorithm for name, algorithm in (TABLE | PLANNED).items()}
 ALGORITHMS |= {(table, name): algorithm for table, algorithms in TABLES.items() for name, algorithm in algorithms.items()}
 BYTES = sorted({(dtype.item_bytes, dtype.acc_bytes) for dtype in DTYPES.values()})
+HEADS = {PACKETS: 0, HEAD_AND_PACKETS: HEAD_BYTES}  # bytes of a slot of packets that carry no element
 SWEEPS = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "sweeps"
 N_PES = [2, 3, 8, 72, 520, 1032, 4096]
 # A GPU's, a CPU's, and few blocks; the algorithms are looked at by those that normalise some.
@@ -53,10 +55,10 @@ def test_a_piece_fits_its_slot(table, name):
             slot_bytes = limits.buffer_bytes // algorithm.slots(topology, limits)
             for count, (item_bytes, acc_bytes) in product(COUNTS, BYTES):
                 plan = algorithm.plan(count, item_bytes, acc_bytes, topology, limits)
-                travels = plan.piece_elems * (item_bytes if algorithm.holds in (ELEMENTS, PACKETS) else acc_bytes)
-                room = (
-                    packed_bytes(slot_bytes // PACKET_BYTES * PACKET_BYTES) if algorithm.holds == PACKETS else slot_bytes
-                )
+                travels = plan.piece_elems * (acc_bytes if algorithm.holds == PARTIALS else item_bytes)
+                room = slot_bytes
+                if algorithm.holds in HEADS:
+                    room = packed_bytes((slot_bytes - HEADS[algorithm.holds]) // PACKET_BYTES * PACKET_BYTES)
                 case = (n, len(topology.nodes), limits, count, item_bytes, plan)
                 assert 0 < travels <= room // 16 * 16 and plan.piece_elems * item_bytes % 16 == 0, case
                 assert 0 < plan.blocks <= limits.max_blocks and plan.threads <= MAX_THREADS, case
