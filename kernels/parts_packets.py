@@ -58,14 +58,18 @@ class Exchange(NamedTuple):
 class Meeting(NamedTuple):
     """What this block exchanges with a PE in a round, if it meets that PE.
 
-    sent, taken: the pieces, whose starts are addresses
-    is_held:     whether it meets the PE;  goes_on: whether it does in the next round
+    sent, taken:           the pieces, whose starts are addresses;  taken_whole: bytes of the whole part that is taken
+    is_held:               whether it meets the PE;  goes_on: whether it does in the next round
+    sent_next, taken_next: bytes before the parts of the PE that follows
     """
 
     sent: Part
     taken: Part
+    taken_whole: int
     is_held: bool
     goes_on: bool
+    sent_next: int
+    taken_next: int
 
 
 def exchange_of(pe: PE, send: Side, receive: Side, work: Work) -> Exchange:
@@ -73,16 +77,20 @@ def exchange_of(pe: PE, send: Side, receive: Side, work: Work) -> Exchange:
     return Exchange(pe, send, receive, work, first_before(pe, send), first_before(pe, receive))
 
 
-def meeting(x: Exchange, part: Part, back: Part, r: int) -> Meeting:
-    """What a round has for a PE.  part, back: for that PE, and from it"""
+def meeting(x: Exchange, other: int, before: int, back_before: int, r: int) -> Meeting:
+    """What a round has for a PE.  before, back_before: bytes before the part for it, and before that from it"""
+    part, back = part_for(x.pe, x.send, other, before), part_for(x.pe, x.receive, other, back_before)
     size = size_of_pieces(x.send, part.nbytes, LEAST_BYTES)
     back_size = size_of_pieces(x.receive, back.nbytes, LEAST_BYTES)
     piece, taken = piece_of(part, size, r), piece_of(back, back_size, r)
     return Meeting(
         Part(part.start + piece.start, piece.nbytes),
         Part(back.start + taken.start, taken.nbytes),
+        back.nbytes,
         is_sent(piece, r) or taken.nbytes > 0 or x.receive.whose == ALONE,
         has_more(part, size, r) or has_more(back, back_size, r),
+        next_before(x.pe, x.send, other, before, part),
+        next_before(x.pe, x.receive, other, back_before, back),
     )
 
 
@@ -127,10 +135,8 @@ def send_round(x: Exchange, r: int) -> bool:
     pe, more, before, back_before = x.pe, False, x.sent_before, x.taken_before
     for k in range(1, pe.n_pes):
         to = peer(pe, k)
-        part, back = part_for(pe, x.send, to, before), part_for(pe, x.receive, to, back_before)
-        before = next_before(pe, x.send, to, before, part)
-        back_before = next_before(pe, x.receive, to, back_before, back)
-        met = meeting(x, part, back, r)
+        met = meeting(x, to, before, back_before, r)
+        before, back_before = met.sent_next, met.taken_next
         if met.is_held:
             send_message(x, to, met.sent, epoch_of(x, to, r))
         more = more or met.goes_on
@@ -142,13 +148,11 @@ def take_round(x: Exchange, r: int, is_last: bool) -> None:
     pe, before, back_before = x.pe, x.sent_before, x.taken_before
     for k in range(1, pe.n_pes):
         source = peer(pe, k)
-        part, back = part_for(pe, x.send, source, before), part_for(pe, x.receive, source, back_before)
-        before = next_before(pe, x.send, source, before, part)
-        back_before = next_before(pe, x.receive, source, back_before, back)
-        met = meeting(x, part, back, r)
+        met = meeting(x, source, before, back_before, r)
+        before, back_before = met.sent_next, met.taken_next
         if met.is_held:
             epoch = epoch_of(x, source, r)
-            take_message(x, source, back.nbytes, met.taken, epoch)
+            take_message(x, source, met.taken_whole, met.taken, epoch)
             if is_last or (x.receive.whose != ALONE and not met.goes_on):
                 store_counter(x.work, counter_of(x, source), 0, epoch)
 
