@@ -7,12 +7,13 @@
     python tools/run_tests.py --hosts 2x3                the tests with a hosts mark, over 2 hosts with 3 ranks each
     python tools/run_tests.py -- -k ring                 what follows -- goes to pytest
 
-One rank needs no mpirun: the tests with an mpi mark run as one PE beside those that have none, in two processes where
-pytest-xdist is installed.  Tests with a slow mark are left to --rest.
+One rank needs no mpirun: the tests with an mpi mark run as one PE beside those that have none, in two processes.
+Tests with a slow mark are left to --rest.
 At 5, 7, 8 and 16 ranks only the tests that depend most on that number run: algorithms, grids, applications.
 Hosts are those of tools/hosts.sh; where this machine refuses them, PENNYMPI_NODE lets the ranks act as on several.
 
-The last line is "N passed, N failed". The status is 0 when nothing failed, no run hung, and every run ran a test.
+The output of a rank that failed is shown, and all failures are named before the last line, "N passed, N failed".
+The status is 0 when nothing failed, no run hung, and every run ran a test.
 """
 
 import argparse
@@ -36,10 +37,9 @@ RANK = """r=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${PMIX_RANK:-0}}}
 [ -z "$TEST_NODE_RANKS" ] || export PENNYMPI_NODE=$((r / TEST_NODE_RANKS))
 exec "$@" --basetemp "$TEST_TMP/$r" >"$TEST_OUT/rank$r.txt" 2>&1"""
 SHOW_S = 10.0  # from one line about a run under way to the next
-SUMMARY = re.compile(r"^(?:=+ )?(\d+ \w+.*) in [\d.]+s", re.MULTILINE)
-TIMEOUT = re.compile(r"Timeout \(\d+:\d\d:\d\d\)!")  # faulthandler's, when one test took too long
-HUNG = "hung, the rest is not started"
-IN_TWO = ("-n", "2", "--max-worker-restart", "0")  # a crashed worker ends the run
+OTHERS_S = 10.0  # that the other ranks have when a rank failed alone, for which they may wait
+HUNG, OTHERS = "hung, the rest is not started", "a rank failed, the others were ended"
+IN_TWO = ("-q", "-n", "2", "--max-worker-restart", "0")  # a crashed worker ends the run
 MAKE_TEST = {"ranks": "1,2,4", "hosts": "2x2", "soak": 0}
 REST = {"ranks": "3,5,7,8,16", "hosts": "2x3,3x1,4x4", "soak": 1}
 NOTHING = {"ranks": "", "hosts": "", "soak": 0}
@@ -55,7 +55,14 @@ ENVIRONMENTS = (  # of tools/environment.sh: what pip may install, and CUDA 13's
     ("newest mlir", "mlir", ("tests/cuda/test_ptx.py", "tests/cuda/test_compiled.py", *MACHINE_CODE)),
 )
 HOSTS = str(ROOT / "tools" / "hosts.sh")
-BANNER = re.compile(r"^=+ MPI Information =+\n.*?^mpi4py config:.*\n", re.MULTILINE | re.DOTALL)
+# What pytest prints: its last line, what failed in its summary, progress, a test that has begun, perhaps with what
+# faulthandler adds there, and faulthandler's line when a test took too long.  Then what pytest-mpi prints.
+SUMMARY = re.compile(r"^(?:=+ )?(\d+ \w+.*|no tests ran) in [\d.]+s", re.MULTILINE)
+FAILED = re.compile(r"^(((?:FAILED|ERROR) .+?)(?: - .*)?)$", re.MULTILINE)
+PROGRESS = re.compile(r"^.*\[ *\d+%\]\n", re.MULTILINE)
+BEGUN = re.compile(r"^(\S+\.py::.*?)(?: Fatal Python error:.*| Timeout \(.*| *)$", re.MULTILINE)
+TIMEOUT = re.compile(r"Timeout \(\d+:\d\d:\d\d\)!")
+BANNER = re.compile(r"^=+ MPI Information =+\n(?!=)(?:(?!=).*\n)*", re.MULTILINE)
 
 
 def environment(python, mpirun):
@@ -71,11 +78,6 @@ def environment(python, mpirun):
     path = os.pathsep.join([*folders, os.environ["PATH"]])
     fixed = {"PATH": path, "OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1", "PYTHONDONTWRITEBYTECODE": ""}
     return os.environ | variables | fixed
-
-
-def has_xdist(python):
-    """Whether this interpreter has pytest-xdist; `make test-gpu` runs with any interpreter."""
-    return subprocess.run([python, "-c", "import xdist"], stderr=subprocess.DEVNULL).returncode == 0
 
 
 def over_hosts(shapes, mpirun, pytest):
@@ -100,16 +102,15 @@ def marked(mark):
 
 
 def end(launcher, mark):
-    """Ask the launcher to end its ranks, and kill all processes of the run that are left after five seconds."""
-    if launcher.poll() is None:
-        launcher.terminate()
-    deadline = time.monotonic() + 5
-    while any(marked(mark)) and time.monotonic() < deadline:
-        launcher.poll()
-        time.sleep(0.1)
-    for pid in marked(mark):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
+    """End what is left of a run: by SIGABRT, at which Python prints its stacks, then by SIGKILL.  Returns its status."""
+    for number in (0 if launcher.poll() is not None else signal.SIGABRT, signal.SIGKILL):
+        for pid in marked(mark):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+        deadline = time.monotonic() + 5
+        while any(marked(mark)) and time.monotonic() < deadline:
+            launcher.poll()
+            time.sleep(0.1)
     return launcher.wait()
 
 
@@ -117,15 +118,27 @@ def text_of(path):
     return path.read_text(errors="replace") if path.exists() else ""
 
 
-def counts(path):
+def counts(text):
     """(passed, failed) in the summary line of one rank's output; zeros while there is no such line."""
-    summary = SUMMARY.findall(text_of(path))[-1:]
+    summary = SUMMARY.findall(text)[-1:]
     found = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|error)", "".join(summary))}
     return found.get("passed", 0), found.get("failed", 0) + found.get("error", 0)
 
 
+def named(texts, why):
+    """A line for each test that failed on any rank, and for where a rank was that ended by itself without a summary."""
+    lines = {}
+    for stem, text in texts.items():
+        for line, test in FAILED.findall(text.rpartition("short test summary info")[2]):
+            lines.setdefault(test, f"{stem}: {line}")
+        if stem != "launcher" and why != OTHERS and not SUMMARY.search(text):
+            test = (BEGUN.findall(PROGRESS.sub("", text)) or ["no test"])[-1]
+            lines[test] = f"{stem}: {why} in {test}"
+    return [*lines.values()]
+
+
 def run(name, command, env, limit_s):
-    """Run one command to its end or its limit. Returns (passed, failed, why it was ended or "")."""
+    """Run one command to its end or its limit.  Returns (passed, a line for each failure, why it was ended or "")."""
     begin, why, mark = time.monotonic(), "", uuid.uuid4().hex
     limit = begin + limit_s
     out = OUTPUT / name.replace(" ", "")
@@ -142,52 +155,53 @@ def run(name, command, env, limit_s):
                     shown = time.monotonic()
                     last = text_of(out / "rank0.txt").splitlines()[-1:]
                     print(f"{name}, {shown - begin:.0f} s:", *last, file=sys.stderr, flush=True)
-                if limit == begin + limit_s and any(counts(path)[1] for path in out.glob("rank*.txt")):
-                    limit = time.monotonic() + 10  # the other ranks wait for a rank that failed alone
+                if limit == begin + limit_s and any(counts(text_of(path))[1] for path in out.glob("rank*.txt")):
+                    limit = time.monotonic() + OTHERS_S
                 if time.monotonic() > limit:
-                    why = HUNG if limit == begin + limit_s else "a rank failed, the others were ended"
+                    why = HUNG if limit == begin + limit_s else OTHERS
         finally:
             status = end(launcher, mark)
-    texts = {path.stem: path.read_text(errors="replace") for path in sorted(out.iterdir())}
-    passed, failed = counts(out / "rank0.txt")
+    texts = {path.stem: BANNER.sub("", text_of(path)) for path in sorted(out.iterdir())}
     if any(TIMEOUT.search(text) for text in texts.values()):
         why = HUNG
-    if not failed and (why or status not in (0, 5)):  # another rank's failure or a crash; 5 is pytest's "no tests"
-        failed, why = 1, why or f"status {status}"
-    for stem, text in texts.items() if failed else ():
-        if text and not re.search(r"^\d+ passed", text, re.MULTILINE):
-            print(f"--- {name}, {stem}:", *BANNER.sub("", text).splitlines()[0 if stem == "rank0" else -40 :], sep="\n")
-    print(f"{name}: {passed} passed, {failed} failed in {time.monotonic() - begin:.1f} s {why}".rstrip(), flush=True)
-    return passed, failed, why
+    failures = named(texts, why or f"status {status}")
+    if not failures and (why or status not in (0, 5)):  # 5 is pytest's "no tests"
+        failures = [f"{why or f'status {status}'} after the last test"]
+    for stem, text in texts.items() if failures else ():
+        last = text.rstrip().rpartition("\n")[2]
+        if text and (not SUMMARY.match(last) or counts(last)[1]):
+            print(f"--- {name}, {stem}:", PROGRESS.sub("", text), sep="\n")
+    passed, seconds = counts(texts.get("rank0", ""))[0], time.monotonic() - begin
+    print(f"{name}: {passed} passed, {len(failures)} failed in {seconds:.1f} s {why}".rstrip(), flush=True)
+    return passed, [f"{name}, {line}" for line in failures], why
 
 
 def planned(args):
     """(name, command, variables) of every run."""
     mpirun = shlex.split(args.mpirun)
-    some = ["sh", "-c", RANK, "sh", args.python, "-m", "pytest", "-q", "--color=no"]
-    everything = [*some, "tests"]
+    python = ["sh", "-c", RANK, "sh", args.python, "-X", "faulthandler"]
+    everything = [*python, "-m", "pytest", "-v", "--no-header", "--color=no"]
     for n in filter(None, args.ranks.split(",")):
         chosen = everything
         if args.gpus and int(n) > args.gpus:
-            chosen = [*some, *SHARED_GPU]
+            chosen = [*everything, *SHARED_GPU]
         elif n in SUBSET_RANKS and not (args.with_mpi or args.gpus or args.pytest):
-            chosen = [*some, *SUBSET]
+            chosen = [*everything, *SUBSET]
         if n == "1" and not args.with_mpi and not args.gpus:
-            in_two = IN_TWO if has_xdist(args.python) else ()
-            yield "one process", [*chosen, *in_two, "-m", "not slow", *args.pytest, "--with-mpi"], {}
+            yield "one process", [*chosen, *IN_TWO, "-m", "not slow", *args.pytest, "--with-mpi"], {}
         else:
             which = "--with-mpi" if args.with_mpi else "--only-mpi"
             yield f"np {n}", [*mpirun, "-n", n, *chosen, *args.pytest, "-x", which], {}
     yield from over_hosts(args.hosts, mpirun, [*everything, *args.pytest])
     if args.rest:
         yield "slow", [*everything, "-n", "0", "-m", "slow"], {}
-        yield "downloads", [*some, "-n", "0", "tests/cuda/test_shim.py"], {"TEST_DOWNLOADS": "1"}
+        yield "downloads", [*everything, "-n", "0", "tests/cuda/test_shim.py"], {"TEST_DOWNLOADS": "1"}
         for name, compiler, tests in ENVIRONMENTS:
-            chosen = [*some[:4], str(ROOT / "tools" / "environment.sh"), name.split()[0], "-q", "--color=no", "-n", "2"]
+            chosen = [*python[:4], str(ROOT / "tools" / "environment.sh"), name.split()[0], "-q", "--color=no", "-n", "2"]
             yield name, [*chosen, *tests], {"PENNYMPI_COMPILER": compiler}
     if args.soak and not args.pytest:
-        yield "soak", [*some, "-n", "0", "--soak", str(args.soak), "tests/soak"], {}
-        yield "suites", [*some, "-n", "0", "--suites", "tests/suites"], {}
+        yield "soak", [*everything, "-n", "0", "--soak", str(args.soak), "tests/soak"], {}
+        yield "suites", [*everything, "-n", "0", "--suites", "tests/suites"], {}
 
 
 def arguments():
@@ -212,20 +226,19 @@ def arguments():
 
 def main():
     args, begin = arguments(), time.monotonic()
-    n_passed, n_failed = 0, 0
+    n_passed, failures = 0, []
     env = environment(args.python, shlex.split(args.mpirun)[0])
     for name, command, variables in planned(args):
         passed, failed, why = run(name, command, env | variables, args.limit)
         if not passed and not failed and not args.pytest:
-            failed = 1
-            print(f"{name}: no test ran")
+            failed = [f"{name}: no test ran"]
         n_passed += passed
-        n_failed += failed
+        failures += failed
         if why == HUNG:
             break
-    print(f"{time.monotonic() - begin:.0f} s")
-    print(f"{n_passed} passed, {n_failed} failed")
-    return int(n_failed > 0 or n_passed == 0)
+    print(f"{time.monotonic() - begin:.0f} s", *failures, sep="\n")
+    print(f"{n_passed} passed, {len(failures)} failed")
+    return int(bool(failures) or n_passed == 0)
 
 
 if __name__ == "__main__":

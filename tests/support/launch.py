@@ -17,8 +17,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "tests" / "support" / "programs"
 TRACEBACK = "Traceback (most recent call last)"
-# What a launcher tells its ranks: an mpirun inside one must not take it for its own.
-_FOREIGN = ("PMI", "PMIX_", "OMPI_COMM", "OMPI_MCA_num", "OMPI_UNIVERSE", "PRTE_LAUNCHED", "HYDI_", "MPI_LOCAL")
+# What a launcher tells its ranks: an mpirun inside one must not take it for its own.  Then what seed.py takes out.
+_LAUNCHER = ("PMI", "PMIX_", "OMPI_COMM", "OMPI_MCA_num", "OMPI_UNIVERSE", "PRTE_LAUNCHED", "HYDI_", "MPI_LOCAL")
+_FOREIGN = (*_LAUNCHER, "PENNYMPI_MACHINE_SEED")
+# As it was at import: pytest changes os.environ while threads start jobs.
+_INHERITED = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
 _OPEN_MPI = {  # more ranks than cores, and root in a container
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
@@ -68,13 +71,12 @@ def launch(
     command: what stands before the arguments instead: another launcher, or another Python
     """
     tag = uuid.uuid4().hex
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
-    inherited |= _OPEN_MPI | {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "LAUNCH_TAG": tag} | (env or {})
+    path = os.pathsep.join(filter(None, [str(ROOT), _INHERITED.get("PYTHONPATH")]))
+    fixed = {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "LAUNCH_TAG": tag}
     before, start = _shm(), time.monotonic()
     process = subprocess.Popen(
         [*(command or [mpirun(), "-np", str(n_pes), sys.executable]), *args],
-        env=inherited,
+        env=_INHERITED | _OPEN_MPI | fixed | (env or {}),
         cwd=ROOT,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
