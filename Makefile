@@ -43,7 +43,7 @@ test-gpu:  ## the suite with this shell's python3 and mpirun, at 1 to GPUS=2 ran
 	python3 $(TESTS) --gpus $(GPUS) --ranks $(RANKS) -- $(ARGS)
 
 test-%: .venv/.ready-test  ## every test with an mpi mark at that many ranks: make test-4 ARGS="-k ring"
-	.venv/bin/python $(TESTS) --ranks $* --with-mpi -- $(ARGS)
+	.venv/bin/python $(TESTS) --ranks $* -- $(ARGS)
 
 lint: .venv/.ready-lint  ## ruff, mypy, who may import whom, and what is unused
 	.venv/bin/ruff check .

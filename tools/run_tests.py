@@ -3,13 +3,13 @@
     python tools/run_tests.py                            `make test`: one process, 2 and 4 ranks, 2 hosts of 2 ranks
     python tools/run_tests.py --rest                     what `make test-all` runs beside it
     python3 tools/run_tests.py --gpus 1 --ranks 1        `make test-gpu`: what depends on the device
-    python tools/run_tests.py --ranks 4 --with-mpi       all tests under mpirun
+    python tools/run_tests.py --ranks 4                  the tests with an mpi mark, under mpirun
     python tools/run_tests.py --hosts 2x3                the tests with a hosts mark, over 2 hosts with 3 ranks each
     python tools/run_tests.py -- -k ring                 what follows -- goes to pytest
 
 One rank needs no mpirun: the tests with an mpi mark run as one PE beside those that have none, in two processes.
 Tests with a slow mark are left to --rest.
-At 5, 7, 8 and 16 ranks only the tests that depend most on that number run: algorithms, grids, applications.
+At 5, 7, 8 and 16 ranks --rest runs only the tests that depend most on that number run: algorithms, grids, applications.
 Hosts are those of tools/hosts.sh; where this machine refuses them, PENNYMPI_NODE lets the ranks act as on several.
 
 The output of a rank that failed is shown, and all failures are named before the last line, "N passed, N failed".
@@ -55,14 +55,12 @@ ENVIRONMENTS = (  # of tools/environment.sh: what pip may install, and CUDA 13's
     ("newest mlir", "mlir", ("tests/cuda/test_ptx.py", "tests/cuda/test_compiled.py", *MACHINE_CODE)),
 )
 HOSTS = str(ROOT / "tools" / "hosts.sh")
-# What pytest prints: its last line, what failed in its summary, progress, a test that has begun, perhaps with what
-# faulthandler adds there, and faulthandler's line when a test took too long.  Then what pytest-mpi prints.
+# What pytest prints: its last line, what failed in its summary, a test that has begun, perhaps with what faulthandler
+# adds, and what is not shown here: progress, and the lines of pytest-mpi.
 SUMMARY = re.compile(r"^(?:=+ )?(\d+ \w+.*|no tests ran) in [\d.]+s", re.MULTILINE)
 FAILED = re.compile(r"^(((?:FAILED|ERROR) .+?)(?: - .*)?)$", re.MULTILINE)
-PROGRESS = re.compile(r"^.*\[ *\d+%\]\n", re.MULTILINE)
 BEGUN = re.compile(r"^(\S+\.py::.*?)(?: Fatal Python error:.*| Timeout \(.*| *)$", re.MULTILINE)
-TIMEOUT = re.compile(r"Timeout \(\d+:\d\d:\d\d\)!")
-BANNER = re.compile(r"^=+ MPI Information =+\n(?!=)(?:(?!=).*\n)*", re.MULTILINE)
+NOISE = re.compile(r"^(.*\[ *\d+%\]\n|=+ MPI Information =+\n(?s:.*?)^mpi4py config:\n(?: .*\n)*)", re.MULTILINE)
 
 
 def environment(python, mpirun):
@@ -126,15 +124,15 @@ def counts(text):
 
 
 def named(texts, why):
-    """A line for each test that failed on any rank, and for where a rank was that ended by itself without a summary."""
+    """A line for each test that failed on any rank, and for those during which a rank ended by itself."""
     lines = {}
+    unfinished = [stem for stem, text in texts.items() if stem != "launcher" and not SUMMARY.search(text)]
     for stem, text in texts.items():
         for line, test in FAILED.findall(text.rpartition("short test summary info")[2]):
             lines.setdefault(test, f"{stem}: {line}")
-        if stem != "launcher" and why != OTHERS and not SUMMARY.search(text):
-            test = (BEGUN.findall(PROGRESS.sub("", text)) or ["no test"])[-1]
-            lines[test] = f"{stem}: {why} in {test}"
-    return [*lines.values()]
+    for stem in unfinished if why != OTHERS else ():
+        lines |= {test: f"{stem}: {why or 'no summary'} in {test}" for test in BEGUN.findall(texts[stem])[-1:]}
+    return [*lines.values()] or [f"{why or 'no summary'} in no test"] * bool(why or unfinished)
 
 
 def run(name, command, env, limit_s):
@@ -161,16 +159,14 @@ def run(name, command, env, limit_s):
                     why = HUNG if limit == begin + limit_s else OTHERS
         finally:
             status = end(launcher, mark)
-    texts = {path.stem: BANNER.sub("", text_of(path)) for path in sorted(out.iterdir())}
-    if any(TIMEOUT.search(text) for text in texts.values()):
+    texts = {path.stem: NOISE.sub("", text_of(path)) for path in sorted(out.iterdir())}
+    if any(re.search(r"Timeout \(\d+:\d\d:\d\d\)!", text) for text in texts.values()):
         why = HUNG
-    failures = named(texts, why or f"status {status}")
-    if not failures and (why or status not in (0, 5)):  # 5 is pytest's "no tests"
-        failures = [f"{why or f'status {status}'} after the last test"]
+    failures = named(texts, why or (f"status {status}" if status not in (0, 5) else ""))  # 5 is pytest's "no tests"
     for stem, text in texts.items() if failures else ():
         last = text.rstrip().rpartition("\n")[2]
         if text and (not SUMMARY.match(last) or counts(last)[1]):
-            print(f"--- {name}, {stem}:", PROGRESS.sub("", text), sep="\n")
+            print(f"--- {name}, {stem}:", text, sep="\n")
     passed, seconds = counts(texts.get("rank0", ""))[0], time.monotonic() - begin
     print(f"{name}: {passed} passed, {len(failures)} failed in {seconds:.1f} s {why}".rstrip(), flush=True)
     return passed, [f"{name}, {line}" for line in failures], why
@@ -182,16 +178,15 @@ def planned(args):
     python = ["sh", "-c", RANK, "sh", args.python, "-X", "faulthandler"]
     everything = [*python, "-m", "pytest", "-v", "--no-header", "--color=no"]
     for n in filter(None, args.ranks.split(",")):
-        chosen = everything
+        chosen = [*everything, *args.pytest]
         if args.gpus and int(n) > args.gpus:
-            chosen = [*everything, *SHARED_GPU]
-        elif n in SUBSET_RANKS and not (args.with_mpi or args.gpus or args.pytest):
-            chosen = [*everything, *SUBSET]
-        if n == "1" and not args.with_mpi and not args.gpus:
-            yield "one process", [*chosen, *IN_TWO, "-m", "not slow", *args.pytest, "--with-mpi"], {}
+            chosen += SHARED_GPU
+        elif args.rest and n in SUBSET_RANKS and not args.pytest:
+            chosen += SUBSET
+        if n == "1" and not args.gpus:
+            yield "one process", [*chosen, *IN_TWO, "-m", "not slow", "--with-mpi"], {}
         else:
-            which = "--with-mpi" if args.with_mpi else "--only-mpi"
-            yield f"np {n}", [*mpirun, "-n", n, *chosen, *args.pytest, "-x", which], {}
+            yield f"np {n}", [*mpirun, "-n", n, *chosen, "-x", "--only-mpi"], {}
     yield from over_hosts(args.hosts, mpirun, [*everything, *args.pytest])
     if args.rest:
         yield "slow", [*everything, "-n", "0", "-m", "slow"], {}
@@ -214,7 +209,6 @@ def arguments():
     parser.add_argument("--python", default=sys.executable, help="interpreter of the ranks (this one)")
     parser.add_argument("--mpirun", default="mpirun", help="launcher, with its options (%(default)s)")
     parser.add_argument("--limit", type=float, default=1500, help="seconds before a run is ended (%(default)g)")
-    parser.add_argument("--with-mpi", action="store_true", help="all tests under mpirun, none outside")
     parser.add_argument("pytest", nargs="*", help="arguments of pytest, after --")
     args = parser.parse_args()
     named = args.ranks is not None or args.hosts is not None or args.soak is not None

@@ -110,6 +110,6 @@ def test_in_one_process(run):
     ids=("setup", "segv", "exit", "hang"),
 )
 def test_in_one_of_two_ranks(run, test, line, shown):
-    body, named = run("2", f"right or {test}", "0 passed, 1 failed")
+    body, named = run("2", test, "0 passed, 1 failed")
     assert len(named) == 1 and re.fullmatch(rf"np 2, rank\d: {line}", named[0]), named
     assert re.search(shown, body), body
