@@ -3,18 +3,17 @@
 Packets on a CPU have one epoch a slot: the epoch lies before the data and is stored last.
 """
 
-import numba
-
 from ..compile import context as ctx_words
 from .intrinsics import call, copy_bytes, load_word
-from .primitives import OPTIONS, implementation, put, put_signal
+from .numba_cpu import device_function
+from .primitives import implementation, put, put_signal
 from .waits import wait_tagged
 
 HEAD_BYTES = 16  # of a slot: the epoch, and alignment
 STRIP_ELEMS = 8192  # added up at a time, so that the partials stay in the cache
 
 
-@numba.njit(**OPTIONS)
+@device_function
 def piece_of(slots, slot_bytes, src, pe, me):
     """Address of PE pe's piece: in its slot, or this PE's own."""
     return src if pe == me else slots + pe * slot_bytes

@@ -28,14 +28,13 @@ from ..compile.bind import bind, call_source, is_tagged, kernel_hash, parameters
 from ..compile.cache import made_once
 from ..once import once
 from ..wall_time import timed
-from .combine import OPTIONS
 from .elements import LOOP_SIGNATURE, accessors, loop
 from .intrinsics import coarse_ns, set_block
 from .multicast import IMPLEMENTATIONS
+from .numba_cpu import OPTIONS, device_function
 from .waits import TAGGED_IMPLEMENTATIONS, show_alive
 
-device_function = partial(numba.njit, **OPTIONS)
-_ENVIRONMENT = "_ZN08NumbaEnv"  # how the variables begin through which Numba's code finds its Python objects
+_ENVIRONMENT = "_ZN08NumbaEnv"  # how the names of ``environments_of`` begin
 _UNRESOLVED = ".numba.unresolved$"
 
 
@@ -68,8 +67,7 @@ def packed(library: Any, entry: str) -> bytes:
     try:
         library._ensure_finalized()
         module, code = library._final_module, library._compiled_object
-        variables = [variable.name for variable in module.global_variables]
-        environments = [name for name in variables if name.startswith(_ENVIRONMENT)]
+        variables, environments = [variable.name for variable in module.global_variables], environments_of(library)
         declared = [one.name for one in (*module.functions, *module.global_variables) if one.is_declaration]
         bound = library.has_dynamic_globals or any(name.startswith(_UNRESOLVED) for name in variables)
         for name in environments:
@@ -81,6 +79,18 @@ def packed(library: Any, entry: str) -> bytes:
         raise NotPortable(entry)
     needs = [name for name in declared if not name.startswith("llvm.")]
     return json.dumps([entry, environments, needs]).encode() + b"\n" + code
+
+
+def environments_of(library: Any) -> list[str]:
+    """The variables through which the code of a library finds its Python objects."""
+    names = [variable.name for variable in library._final_module.global_variables]
+    return [name for name in names if name.startswith(_ENVIRONMENT)]
+
+
+def set_environments(library: Any) -> None:
+    """Let the code of a library of this process find its Python objects, those of inner functions, too."""
+    for name in environments_of(library):
+        library.codegen.set_env(name, lookup_environment(name))
 
 
 @timed("kernels: loaded")
@@ -147,7 +157,9 @@ def compiled(kernel: Callable[..., Any], dtype: DType | None, kinds: str) -> Cal
     try:
         return as_function(load(made_once(name, (*facts(), name, kernel_hash(kernel)), make)), name)
     except NotPortable:  # compiled again by every process
-        return dispatched()
+        dispatcher = dispatched()
+        set_environments(dispatcher.overloads[signature.args].library)
+        return dispatcher
 
 
 def _launcher(kernel: Callable[..., Any], name: str, dtype: DType | None) -> FunctionType:

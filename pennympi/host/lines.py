@@ -1,13 +1,12 @@
 """Implementation of ``put_lines`` on a CPU: short lines are copied by instructions of their length."""
 
-import numba
-
 from ..compile import context as ctx_words
 from .intrinsics import copy_bytes, load_word
-from .primitives import IMPLEMENTATIONS, OPTIONS, at, implementation
+from .numba_cpu import device_function
+from .primitives import IMPLEMENTATIONS, at, implementation
 
 
-@numba.njit(**OPTIONS)
+@device_function
 def copy_line(dst, src, nbytes):
     """Copy one line; the compiler makes a move of a number that it knows."""
     if nbytes == 8:

@@ -18,6 +18,7 @@ from ..once import once
 from ..state import state
 from . import receive, remote
 from .compile import Loaded, c_function
+from .numba_cpu import OPTIONS
 
 MOST_CHANNELS = 4096
 STATUS_BYTES = 2 * remote.IN_STATUS
@@ -35,7 +36,7 @@ FUNCTIONS: dict[str, tuple[Callable[..., None], Any]] = {
 @once
 def _compiled(name: str) -> Loaded:
     plain, signature = FUNCTIONS[name]
-    return c_function(f"network_{name}", signature, lambda: plain, **remote.OPTIONS)
+    return c_function(f"network_{name}", signature, lambda: plain, **OPTIONS)
 
 
 def address_of(name: str) -> int:

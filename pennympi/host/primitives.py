@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 
 from ..compile import context as ctx_words
@@ -19,16 +18,16 @@ from .intrinsics import (
     store_release,
     store_word,
 )
+from .numba_cpu import device_function
 
-OPTIONS = {"nogil": True, "error_model": "numpy"}
-sum_of_words = numba.njit(as_float, **OPTIONS)
-units_of = numba.njit(in_units, **OPTIONS)
+sum_of_words = device_function(as_float)
+units_of = device_function(in_units)
 IMPLEMENTATIONS: dict[str, Any] = {"block": read_block, "blocks": read_blocks, "lanes": range}
 
 
 def implementation(function: Callable[..., Any]) -> Any:
     """Compile a function and enter it as the implementation of the primitive of its name."""
-    IMPLEMENTATIONS[function.__name__] = compiled = numba.njit(function, **OPTIONS)
+    IMPLEMENTATIONS[function.__name__] = compiled = device_function(function)
     return compiled
 
 
@@ -147,19 +146,19 @@ def reduce_partials_and_round(ctx, dst, part, other, count):
     call(load_word(ctx + 8 * ctx_words.REDUCE_PARTIALS_AND_ROUND), ctx, dst, part, other, count)
 
 
-@numba.njit(**OPTIONS)
+@device_function
 def at(ctx, address, pe):
     """Address, in this process, of PE pe's instance of a symmetric address."""
     return address + load_word(ctx + 8 * (ctx_words.PEER_OFFSETS + pe))
 
 
-@numba.njit(**OPTIONS)
+@device_function
 def remote(ctx, pe):
     """Whether no pointer reaches PE pe."""
     return load_word(ctx + 8 * (ctx_words.PEER_OFFSETS + pe)) == UNREACHABLE
 
 
-@numba.njit(**OPTIONS)
+@device_function
 def send_message(ctx, dst, src, nbytes, signal, value, pe):
     """Put to a PE of another node, then set its signal unless that is 0 (remote.py)."""
     call(load_word(ctx + 8 * ctx_words.SEND), ctx, dst, src, nbytes, signal, value, pe)
@@ -187,7 +186,7 @@ def get(ctx, dst, src, nbytes, pe):
         copy_bytes(dst, at(ctx, src, pe), nbytes)
 
 
-@numba.njit(**OPTIONS)
+@device_function
 def send(ctx, signal, value, pe):
     """Set a word of PE pe, poisoned if this PE has given up."""
     value |= load_word(ctx + 8 * ctx_words.GAVE_UP)

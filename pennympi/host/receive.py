@@ -6,25 +6,26 @@ A thread holds LOCK while it receives.
 from ..compile import context as ctx_words
 from . import remote as r
 from .intrinsics import call, copy_bytes, load_acquire, load_word, nap, store_release, store_word, take
-from .remote import function, post, test
+from .numba_cpu import device_function
+from .remote import post, test
 
 SHORT_NAPS, MORE_NAPS = 40, 200  # looks without a message, after which the receiving thread sleeps longer
 MOST_TAKEN = 64  # messages at a look
 
 
-@function
+@device_function
 def slot(channel, k):
     """Address of slot k, and of its header."""
     return load_word(channel + 8 * r.IN) + k * r.SLOT_BYTES
 
 
-@function
+@device_function
 def source(channel, k):
     """The PE of slot k.  With MPI_ANY_SOURCE, which needs fewer receives, MPICH loses the order."""
     return load_word(load_word(channel + 8 * r.SOURCES) + 8 * k)
 
 
-@function
+@device_function
 def post_next(channel, k):
     """Begin to receive the next message, or the next part of a large put, at its destination; nothing after the last."""
     head = slot(channel, k)
@@ -36,7 +37,7 @@ def post_next(channel, k):
         post(channel, False, head, r.SLOT_BYTES, source(channel, k), r.TAG, request)
 
 
-@function
+@device_function
 def arrived(channel):
     """A slot in which something has arrived, -1 if there is none."""
     process, index = load_word(channel + 8 * r.PROCESS), load_word(channel + 8 * r.STATUS) + r.IN_STATUS
@@ -50,7 +51,7 @@ def arrived(channel):
     return k if load_word(flag) & 0xFFFFFFFF != 0 and k < n else -1
 
 
-@function
+@device_function
 def take_message(channel, k):
     """Handle what has arrived in slot k: data, the head of a large put, a part of it, a get, or the last message."""
     head = slot(channel, k)
@@ -77,7 +78,7 @@ def take_message(channel, k):
         store_release(load_word(head + r.SIGNAL), load_word(head + r.VALUE))
 
 
-@function
+@device_function
 def receive(channel, most):
     """Take what has arrived.  Returns how many messages, at most ``most``."""
     for taken in range(most):
@@ -89,7 +90,7 @@ def receive(channel, most):
     return most
 
 
-@function
+@device_function
 def look(process, most):
     """Receive at most ``most`` messages of each channel, unless another thread does it.  Returns their number."""
     taken = 0

@@ -5,11 +5,9 @@ second message that MPI receives in its place; so is the answer to a get.  MPI k
 another, so a signal comes after the puts before it.  Addresses in a header are those of the receiving PE (receive.py).
 """
 
-import numba
-
 from ..compile import context as ctx_words
 from .intrinsics import call, copy_bytes, load_word, store_word
-from .primitives import OPTIONS
+from .numba_cpu import device_function
 from .waits import give_up, pause
 
 # Words of a process.  POLLS: how often its waits have looked;  CHANNELS: addresses of those of its teams
@@ -32,10 +30,8 @@ DATA, LARGE, GET, LAST, PARTS, ENDED = range(6)
 TAG, LARGE_TAG, GET_TAG = 32703, 32704, 32705  # beside those of job/rendezvous.py
 MOST_BYTES = 1 << 30  # of one message: MPI counts in 32 bits
 
-function = numba.njit(**OPTIONS)
 
-
-@function
+@device_function
 def test(channel, request, status):
     """Whether MPI has finished with a request."""
     process = load_word(channel + 8 * PROCESS)
@@ -48,7 +44,7 @@ def test(channel, request, status):
     return load_word(flag) & 0xFFFFFFFF != 0
 
 
-@function
+@device_function
 def post(channel, send, buffer, nbytes, pe, tag, request):
     """Begin to send or receive bytes."""
     process = load_word(channel + 8 * PROCESS)
@@ -63,14 +59,14 @@ def post(channel, send, buffer, nbytes, pe, tag, request):
 OUT_STATUS, IN_STATUS = 0, 128
 
 
-@function
+@device_function
 def out_request(channel):
     """Address of the request of the next slot to send from."""
     k = load_word(channel + 8 * OUT_NEXT) % N_SLOTS
     return load_word(channel + 8 * OUT_REQUESTS) + k * load_word(channel + 8 * REQUEST_BYTES)
 
 
-@function
+@device_function
 def write_head(head, kind, dst, nbytes, signal, value):
     """Fill a header."""
     store_word(head + KIND, kind)
@@ -80,7 +76,7 @@ def write_head(head, kind, dst, nbytes, signal, value):
     store_word(head + VALUE, value)
 
 
-@function
+@device_function
 def wait_for(ctx, channel, request, pe):
     """Wait for a request of the kernels' thread, before the deadline.  Returns False once this PE has given up."""
     spins = since_ns = 0
@@ -95,7 +91,7 @@ def wait_for(ctx, channel, request, pe):
     return True
 
 
-@function
+@device_function
 def out_slot(ctx, channel, pe):
     """The header of a free slot to send from, 0 if this PE has given up and none is free."""
     if not wait_for(ctx, channel, out_request(channel), pe):
@@ -103,7 +99,7 @@ def out_slot(ctx, channel, pe):
     return load_word(channel + 8 * OUT) + load_word(channel + 8 * OUT_NEXT) % N_SLOTS * SLOT_BYTES
 
 
-@function
+@device_function
 def send_out(channel, head, nbytes, pe):
     """Send a slot: its header and then ``nbytes``."""
     post(channel, True, head, HEAD_BYTES + nbytes, pe, TAG, out_request(channel))

@@ -1,13 +1,12 @@
 """The waits of a CPU's kernels: for a signal, until a deadline, or until the sender has given up."""
 
-import numba
-
 from ..compile import context as ctx_words
 from ..compile.context import BEHIND, ROUNDS
 from ..job.liveness import LATE_NS, LOOKED, RESUMED_NS, TICKED_NS, WAITS_FOR
 from ..kernels.block import POISON
 from .intrinsics import call, load_acquire, load_word, monotonic_ns, nap, relax, sched_yield, store_release, store_word
-from .primitives import OPTIONS, implementation
+from .numba_cpu import device_function
+from .primitives import implementation
 
 # Linux may give the core straight back to a process that yields it.  So with more PEs than cores a waiting PE sleeps,
 # which takes 50 us; with a core for each PE it yields.
@@ -33,7 +32,7 @@ def wait(ctx, signal, value, source):
         give_up(ctx, found, value, source, 0)
 
 
-@numba.njit(**OPTIONS)
+@device_function
 def wait_tagged(ctx, signal, value, source):
     """``wait`` for an epoch with the tag of its call: the loop compares the numbers of the rounds only."""
     if load_word(ctx + 8 * ctx_words.GAVE_UP) != 0:
@@ -51,7 +50,7 @@ def wait_tagged(ctx, signal, value, source):
         give_up(ctx, found, value, source, ctx_words.TAGGED)
 
 
-@numba.njit(**OPTIONS)
+@device_function
 def pause(ctx, spins, since_ns, source):
     """Wait a little between two polls of a signal; returns what the last ``look`` returned."""
     progress = load_word(ctx + 8 * ctx_words.PROGRESS)
@@ -70,7 +69,7 @@ def pause(ctx, spins, since_ns, source):
     return since_ns
 
 
-@numba.njit(**OPTIONS)
+@device_function
 def look(ctx, since_ns, source):
     """Check a wait's deadline.  Returns the time from which it counts (0: not yet), or DEADLINE if it has passed."""
     now_ns = monotonic_ns()
@@ -87,7 +86,7 @@ def look(ctx, since_ns, source):
     return DEADLINE if runs and limit_ns > 0 and now_ns - since_ns > limit_ns else since_ns
 
 
-@numba.njit(**OPTIONS)
+@device_function
 def last_alive_ns(ctx, source):
     """When PE ``source`` last showed a sign of life, or 0; this PE, which waits for it, then shows the same."""
     word = load_word(load_word(ctx + 8 * ctx_words.ALIVE) + 8 * source) if source >= 0 else 0
@@ -98,7 +97,7 @@ def last_alive_ns(ctx, source):
     return alive_ns
 
 
-@numba.njit(**OPTIONS)
+@device_function
 def show_alive(ctx, time_ns):
     """``liveness.show_alive`` for a kernel: show the PEs of the node that this PE is alive."""
     own = load_word(ctx + 8 * ctx_words.OWN_ALIVE)
@@ -108,7 +107,7 @@ def show_alive(ctx, time_ns):
             store_word(word, time_ns)
 
 
-@numba.njit(**OPTIONS)
+@device_function
 def give_up(ctx, found, value, source, tagged):
     """Write the record of the first wait of this PE that gives up.  Later waits return at once."""
     record = load_word(ctx + 8 * ctx_words.RECORD)
@@ -133,7 +132,7 @@ def wait_all(ctx, signals, value, me, n_pes):
         wait(ctx, signals + 8 * pe, value, pe)
 
 
-@numba.njit(**OPTIONS)
+@device_function
 def wait_all_tagged(ctx, signals, value, me, n_pes):
     """``wait_all`` for epochs with the tag of their call."""
     for k in range(1, n_pes):

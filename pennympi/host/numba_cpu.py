@@ -1,0 +1,30 @@
+"""Functions that only kernels call, by Numba's compiler for CPUs: what is private in it."""
+
+import ctypes
+import sys
+from functools import partial
+from typing import Any
+
+import numba
+from numba import _dynfunc
+from numba.core.compiler import Compiler
+
+OPTIONS = {"nogil": True, "error_model": "numpy"}
+_REFUSES = ctypes.cast(ctypes.pythonapi.PyErr_BadArgument, ctypes.c_void_p).value
+
+
+class _Inner(Compiler):
+    """Compiles to LLVM IR alone.  Machine code and wrappers of each function take half of the time of a kernel."""
+
+    def __init__(self, typing: Any, target: Any, *options: Any):
+        super().__init__(typing, target.subtarget(get_executable=_for_kernels), *options)
+
+
+def _for_kernels(library: Any, description: Any, environment: Any) -> Any:
+    """What stands for the function in Python, where it raises TypeError."""
+    name = description.qualname
+    return _dynfunc.make_function(sys.modules[__name__], name, "called by kernels", _REFUSES, environment, (library,))
+
+
+_INNER = {"pipeline_class": _Inner, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+device_function = partial(numba.njit, **_INNER, **OPTIONS)
