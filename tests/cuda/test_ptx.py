@@ -160,7 +160,7 @@ def test_collectives_by_counts(collective):
     reduction = (dtype, "sum") if reduces else None
     for name, row in collective.table.items():
         fixed = constants(row.kernel, dtype, N_PES)
-        for cc, beyond in ((HOPPER, False), (AMPERE, name != "packets")):
+        for cc, beyond in ((HOPPER, False), (AMPERE, True))[: 1 if name == "packets" else 2]:
             code = ptx(row.kernel, f"{collective.name} ({name})", cc, beyond, reduction=reduction, constants=fixed)
             check_messages(code, name == "packets")
             assert "atom.global.cas.b64" in code, "no record"

@@ -140,12 +140,13 @@ def test_warps(case, dtype):
     ("case", "dtype", "depth", "norms", "frame"),  # of some compilers the frames of cubes have 0 bytes
     [
         ("1-D", "float32", 3, "last", 128),
-        ("2-D", "float32", 8, "every", 128),
+        ("2-D", "float32", 3, "every", 128),
+        pytest.param("2-D", "float32", 8, "every", 128, marks=pytest.mark.slow),
         ("2-D with coefficient", "float32", 6, "none", 128),
         ("3-D", "float32", 1, "none", 16),
         ("3-D", "float64", 2, "none", 16),
         ("3-D", "float32", 3, "none", 16),
-        ("3-D", "float64", 3, "none", 16),
+        pytest.param("3-D", "float64", 3, "none", 16, marks=pytest.mark.slow),
     ],
 )
 def test_registers(case, dtype, depth, norms, frame):
