@@ -23,12 +23,13 @@ from typing import Any
 import numpy as np
 
 from ..wall_time import timed
-from .reads import cells_read, globals_read
+from .reads import cells_of, cells_read, globals_read
 from .syntax_tree import syntax_tree
 
 # Packages whose functions, types and instructions are named only: the versions of those that compile are part of the name
 # of an entry on disk.
 _NAMED = ("numba", "numba_cuda", "numba_cuda_mlir", "llvmlite", "numpy")
+_BACKENDS = tuple(f"{__package__.rpartition('.')[0]}.{name}." for name in ("host", "cuda"))
 _HEAP_TYPE = 1 << 9  # in the flags of a class: made by a class statement
 
 
@@ -113,7 +114,11 @@ class _Digest:
             return sorted(self.of(name) + self.of(one) for name, one in value.items())
         if isinstance(value, MethodType):
             return self.of(value.__func__), type(value.__self__).__qualname__
-        if hasattr(value, "_reduce_states"):  # of Numba: a function of Python, and how it is compiled
+        if hasattr(value, "_defn"):  # an intrinsic of Numba
+            function = inspect.unwrap(value._defn)
+            library = function.__module__.startswith(_BACKENDS)
+            return self._parts_of_instruction(function) if library else [self.of(function)]
+        if hasattr(value, "_reduce_states"):  # what Numba makes of a function, and the options
             return [self.of({name: one for name, one in value._reduce_states().items() if name != "uuid"})]
         if isinstance(value, partial):
             return map(self.of, (value.func, value.args, value.keywords))
@@ -132,7 +137,14 @@ class _Digest:
         yield self.of(function.__kwdefaults__)
         yield from self._parts_of_annotations(function)
         for values in (globals_read(function), cells_read(function)):
-            yield from (f"{path} {self.of(value)}" for path, value in values.items())
+            yield from (f"{path} {self.of(value)}" for path, value in sorted(values.items()))
+
+    def _parts_of_instruction(self, function: FunctionType) -> Iterator[str]:
+        """Of one of this library, whose sources are part of the name of an entry on disk: what it was made for."""
+        yield f"{function.__module__}.{function.__qualname__} {function.__code__.co_firstlineno}"
+        for name, value in cells_of(function).items():
+            yield name
+            yield from self._parts_of_instruction(value) if isinstance(value, FunctionType) else (self.of(value),)
 
     def _parts_of_class(self, which: type) -> Iterator[str]:
         yield which.__qualname__
@@ -176,9 +188,15 @@ def _text_of(value: Any) -> str | None:
     if isinstance(value, BuiltinFunctionType) or (isinstance(value, type) and not value.__flags__ & _HEAP_TYPE):
         return f"{value.__module__}.{value.__qualname__}"
     if is_named(value):
-        text = getattr(value, "__qualname__", None) or str(value)
-        return None if " at 0x" in text else f"{type(value).__qualname__} {value.__module__} {text}"
+        return _text_of_named(value)
     return None
+
+
+def _text_of_named(value: Any) -> str | None:
+    text = getattr(value, "__qualname__", None) or str(value)
+    if " at 0x" in text:  # the text of an object that has no other one, such as LLVM's Undefined
+        text = "" if getattr(value, "__dict__", None) == {} else None
+    return None if text is None else f"{type(value).__qualname__} {value.__module__} {text}"
 
 
 @cache

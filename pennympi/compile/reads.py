@@ -4,6 +4,7 @@ import builtins
 import dis
 from collections.abc import Iterable, Mapping
 from functools import cache
+from itertools import chain
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -15,8 +16,8 @@ Path = tuple[str, ...]
 class Reads(NamedTuple):
     """The paths that code and the functions nested in it read: a name, and the attributes that are read of its value."""
 
-    of_globals: frozenset[Path]
-    of_cells: frozenset[Path]
+    of_globals: tuple[Path, ...]
+    of_cells: tuple[Path, ...]
 
 
 @cache
@@ -37,8 +38,8 @@ def reads(code: CodeType) -> Reads:
                 of_cells.append(path)
     nested = [reads(one) for one in code.co_consts if isinstance(one, CodeType)]
     return Reads(
-        frozenset(map(tuple, of_globals)).union(*(one.of_globals for one in nested)),
-        frozenset(map(tuple, of_cells)).union(*(one.of_cells for one in nested)),
+        tuple(dict.fromkeys(chain(map(tuple, of_globals), *(one.of_globals for one in nested)))),
+        tuple(dict.fromkeys(chain(map(tuple, of_cells), *(one.of_cells for one in nested)))),
     )
 
 
@@ -59,9 +60,9 @@ def cells_read(function: FunctionType) -> dict[Path, Any]:
 
 
 def _values(scope: Mapping[str, Any], paths: Iterable[Path]) -> dict[Path, Any]:
-    """{path: value}, in order.  A path ends at the first value that is no module; None for a name that is not there."""
+    """{path: value}.  A path ends at the first value that is no module; None for a name that is not there."""
     found: dict[Path, Any] = {}
-    for name, *attributes in sorted(paths):
+    for name, *attributes in paths:
         value, length = scope.get(name), 1
         for attribute in attributes:
             if not isinstance(value, ModuleType):

@@ -6,8 +6,7 @@ from functools import lru_cache
 from types import CodeType
 from typing import Any
 
-Place = tuple[str, int]  # the name of a function, and its first line
-_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
+Place = tuple[str, int, tuple[str, ...]]  # the name of a function, its first line and its parameters
 
 
 def syntax_tree(code: CodeType, scope: dict[str, Any]) -> str | None:
@@ -22,29 +21,36 @@ def syntax_tree(code: CodeType, scope: dict[str, Any]) -> str | None:
 def _tree_in(code: CodeType, text: str) -> str | None:
     """The tree of code, if it is what this text of its file compiles to."""
     codes, trees = _functions(text)
-    place = code.co_name, code.co_firstlineno
-    proven = code in codes.get(place, ()) and len(trees.get(place, ())) == 1
+    place = _place_of_code(code)
+    proven = code in codes and len(trees.get(place, ())) == 1
     return _as_text(trees[place][0], "decorator_list") if proven else None
 
 
 @lru_cache(256)
-def _functions(text: str) -> tuple[dict[Place, list[CodeType]], dict[Place, list[ast.AST]]]:
+def _functions(text: str) -> tuple[set[CodeType], dict[Place, list[ast.AST]]]:
     """The code of all functions of a text, and their trees."""
-    codes: dict[Place, list[CodeType]] = {}
-    trees: dict[Place, list[ast.AST]] = {}
     try:
         module = ast.parse(text)
-        pending = [compile(module, "", "exec", dont_inherit=True)]
+        codes = [compile(module, "", "exec", dont_inherit=True)]
     except (SyntaxError, ValueError):
-        return {}, {}
-    for code in pending:  # the list grows meanwhile
-        codes.setdefault((code.co_name, code.co_firstlineno), []).append(code)
-        pending += [one for one in code.co_consts if isinstance(one, CodeType)]
+        return set(), {}
+    for code in codes:  # the list grows meanwhile
+        codes += [one for one in code.co_consts if isinstance(one, CodeType)]
+    trees: dict[Place, list[ast.AST]] = {}
     for node in ast.walk(module):
-        if isinstance(node, _FUNCTIONS):
-            line = min([node.lineno, *(one.lineno for one in getattr(node, "decorator_list", ()))])
-            trees.setdefault((getattr(node, "name", "<lambda>"), line), []).append(node)
-    return codes, trees
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            trees.setdefault(_place_of_tree(node), []).append(node)
+    return set(codes), trees
+
+
+def _place_of_code(code: CodeType) -> Place:
+    return code.co_name, code.co_firstlineno, code.co_varnames[: code.co_argcount]
+
+
+def _place_of_tree(node: ast.FunctionDef | ast.Lambda) -> Place:
+    name, decorators = (node.name, node.decorator_list) if isinstance(node, ast.FunctionDef) else ("<lambda>", [])
+    parameters = tuple(one.arg for one in (*node.args.posonlyargs, *node.args.args))
+    return name, min(one.lineno for one in (node, *decorators)), parameters
 
 
 def _as_text(node: Any, *without: str) -> str:
