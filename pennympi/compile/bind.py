@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import CellType, FunctionType, ModuleType
 from typing import Any, get_type_hints
+from uuid import uuid4
 
 from ..kernels.records import Work
 from .digest import is_named
@@ -119,8 +120,9 @@ class _Binding:
         if dispatcher not in self._made:
             state, function = dispatcher._reduce_states(), dispatcher.py_func
             copy = self._copy(function)
-            options = {name: state[name] for name in ("locals", "targetoptions") if name in state}
-            anew = self._made[dispatcher] = type(dispatcher)(copy, **options)
+            others = {"py_func": copy, "uuid": str(uuid4()), "sigs": [], "can_compile": True}
+            anew = type(dispatcher)._rebuild(**{name: others.get(name, one) for name, one in state.items()})
+            self._made[dispatcher] = anew
             self._fill(copy, function)
             for signature in state.get("sigs", ()):
                 anew.compile(signature)
