@@ -14,9 +14,11 @@ import inspect
 import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from functools import cache, partial
+from operator import attrgetter
 from types import BuiltinFunctionType, CodeType, EllipsisType, FunctionType, MethodType
 from typing import Any
 
@@ -29,6 +31,7 @@ from .syntax_tree import syntax_tree
 # Packages whose functions, types and instructions are named only: the versions of those that compile are part of the name
 # of an entry on disk.
 _NAMED = ("numba", "numba_cuda", "numba_cuda_mlir", "llvmlite", "numpy")
+_SAY_ALL = ("Type", "Signature", "ufunc")
 _BACKENDS = tuple(f"{__package__.rpartition('.')[0]}.{name}." for name in ("host", "cuda"))
 _HEAP_TYPE = 1 << 9  # in the flags of a class: made by a class statement
 
@@ -107,18 +110,18 @@ class _Digest:
         if isinstance(value, Enum):
             return self.of(type(value)), value.name
         if isinstance(value, tuple | list):
-            return [self.of(type(value))] * hasattr(value, "_fields") + [self.of(one) for one in value]
+            return [self.of(type(value))] * hasattr(value, "_field_defaults") + [self.of(one) for one in value]
         if isinstance(value, set | frozenset):
             return sorted(map(self.of, value))
         if isinstance(value, dict):
             return sorted(self.of(name) + self.of(one) for name, one in value.items())
-        if isinstance(value, MethodType):
-            return self.of(value.__func__), type(value.__self__).__qualname__
+        if isinstance(value, MethodType | staticmethod | classmethod):
+            return [self.of(value.__func__)]
         if hasattr(value, "_defn"):  # an intrinsic of Numba
             function = inspect.unwrap(value._defn)
             library = function.__module__.startswith(_BACKENDS)
             return self._parts_of_instruction(function) if library else [self.of(function)]
-        if hasattr(value, "_reduce_states"):  # what Numba makes of a function, and the options
+        if hasattr(value, "_reduce_states") and hasattr(value, "py_func"):  # of Numba: a function, and the options
             return [self.of({name: one for name, one in value._reduce_states().items() if name != "uuid"})]
         if isinstance(value, partial):
             return map(self.of, (value.func, value.args, value.keywords))
@@ -148,9 +151,9 @@ class _Digest:
 
     def _parts_of_class(self, which: type) -> Iterator[str]:
         yield which.__qualname__
-        if hasattr(which, "_fields"):
+        if hasattr(which, "_field_defaults"):
             yield str(which._fields)
-            yield self.of(which._field_defaults)  # type: ignore[attr-defined]
+            yield self.of(which._field_defaults)
             yield from self._parts_of_annotations(which)
         elif issubclass(which, Enum):
             yield str([one.__name__ for one in which.__mro__])
@@ -166,7 +169,7 @@ class _Digest:
         except Exception:  # whatever such a text raises
             found = inspect.get_annotations(annotated)
         for name, one in found.items():
-            yield f"{name} {self.of(one) if hasattr(one, '_fields') else getattr(one, '__qualname__', repr(one))}"
+            yield f"{name} {self.of(one) if hasattr(one, '_field_defaults') else getattr(one, '__qualname__', repr(one))}"
 
 
 def _text_of(value: Any) -> str | None:
@@ -193,10 +196,14 @@ def _text_of(value: Any) -> str | None:
 
 
 def _text_of_named(value: Any) -> str | None:
-    text = getattr(value, "__qualname__", None) or str(value)
-    if " at 0x" in text:  # the text of an object that has no other one, such as LLVM's Undefined
-        text = "" if getattr(value, "__dict__", None) == {} else None
-    return None if text is None else f"{type(value).__qualname__} {value.__module__} {text}"
+    """The name of what a module has under this name; what an object says of itself, if it is of a kind that says all."""
+    name = getattr(value, "__qualname__", "")
+    with suppress(AttributeError, KeyError):
+        if attrgetter(name)(sys.modules[value.__module__]) is value:
+            return f"{value.__module__}.{name}"
+    says_all = any(one.__name__ in _SAY_ALL for one in type(value).__mro__)
+    text = f"{type(value).__qualname__} {value}" if says_all else ""
+    return None if not text or " at 0x" in text or "#" in text else text  # of an address no key is made
 
 
 @cache
