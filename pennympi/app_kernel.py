@@ -14,6 +14,7 @@ from .arrays.dtypes import MOVED, TABLE, DType
 from .backend import Kernel
 from .collectives.base import CollectiveContext
 from .compile.bind import annotated_kinds, annotations, parameters, records
+from .compile.digest import keyed
 from .compile.options import KernelOptions, LaunchBounds
 from .errors import PennympiError, Unsupported
 from .kernels.algorithm import MAX_THREADS, WARP_THREADS
@@ -49,6 +50,7 @@ class AppKernel:
             raise ValueError(f"resident {min_blocks}: it is a number of blocks, or 0")
         self.key = kernel, dtype, bounds  # kernels with the same key share their machine code
         self._name = self._kernel.__name__
+        kernel = keyed(self._kernel)  # whose annotations may be others by now
         self._wanted = list(records(kernel).items())[1:]
         self._annotations, self._kinds = annotations(kernel), annotated_kinds(kernel)
         self._fitting = [_fitting(one, dtype) for one in self._annotations]
@@ -95,7 +97,7 @@ class AppKernel:
         """The machine code for these kinds of arguments.  Raises TypeError with the compiler's message."""
         options = KernelOptions(kinds, self._dtype, bounds=self._bounds, shared_bytes=self._shared_bytes)
         try:
-            kernel = self._compiled[kinds] = self._backend.compiler.kernel(self._kernel, self._name, options)
+            kernel = self._compiled[kinds] = self._backend.compiler.kernel(keyed(self._kernel), self._name, options)
         except (PennympiError, OSError, MemoryError):
             raise
         except Exception as error:  # of Numba, of many types

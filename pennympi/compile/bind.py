@@ -5,25 +5,21 @@ globals: each primitive is replaced by the backend's compiled implementation, ea
 is bound in the same way.  Numbers stay as they are.  A kernel may name these by their module, as in ``block.wait``.
 """
 
-import dis
-import hashlib
 import inspect
-import os
-import sys
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from pathlib import Path
 from types import CellType, FunctionType, ModuleType
 from typing import Any, get_type_hints
-
-import numpy as np
+from uuid import uuid4
 
 from ..kernels.records import Work
-from ..wall_time import timed
+from .digest import is_named
+from .reads import cells_of, cells_read, globals_read
 
 # Parameters that a backend may turn into constants of the compiled kernel.
 CONSTANTS = ("n_pes", "item_bytes", "acc_bytes", "residual", "root", "out_is_symmetric")
+_KERNELS = Work.__module__.rpartition(".")[0]
 
 
 def bind(
@@ -32,7 +28,7 @@ def bind(
     compile_helper: Callable[..., Any],
     constants: Mapping[str, Any] | None = None,
     suffix: str = "",
-    made: dict[FunctionType, Any] | None = None,
+    made: dict[Any, Any] | None = None,
 ) -> FunctionType:
     """Return ``kernel`` with every primitive replaced by ``implementations[name]``.
 
@@ -44,38 +40,102 @@ def bind(
     Raises KeyError for a primitive or stub that has neither an implementation nor a constant.
     """
     assert isinstance(kernel, FunctionType)
-    constants = constants or {}
-    made = {} if made is None else made
+    return _Binding(implementations, compile_helper, constants or {}, suffix, {} if made is None else made).of(kernel)
 
-    def rebind(value: Any) -> Any:
+
+class _Binding:
+    """See ``bind``."""
+
+    def __init__(
+        self,
+        implementations: Mapping[str, Any],
+        compile_helper: Callable[..., Any],
+        constants: Mapping[str, Any],
+        suffix: str,
+        made: dict[Any, Any],
+    ):
+        self._implementations, self._compile_helper = implementations, compile_helper
+        self._constants, self._suffix, self._made = constants, suffix, made
+
+    def of(self, function: FunctionType) -> FunctionType:
+        """The bound copy of a function."""
+        copy = self._copy(function)
+        self._fill(copy, function)
+        return copy
+
+    def _copy(self, function: FunctionType) -> FunctionType:
+        """A copy with globals and cells of its own, which are not bound yet."""
+        scope = {**function.__globals__, **self._constants}
+        cells = tuple(CellType(cell.cell_contents) for cell in function.__closure__ or ())
+        copy = FunctionType(function.__code__, scope, function.__name__, None, cells)
+        copy.__defaults__, copy.__kwdefaults__ = self._bound(function.__defaults__), function.__kwdefaults__
+        copy.__annotations__, copy.__module__ = function.__annotations__, function.__module__
+        copy.__qualname__ = f"{function.__qualname__}_{self._suffix}" if self._suffix else function.__qualname__
+        return copy
+
+    def _fill(self, copy: FunctionType, function: FunctionType) -> None:
+        """Bind what a copy of ``function`` reads."""
+        for (name, *attributes), value in globals_read(function).items():
+            if name in function.__globals__ and name not in self._constants:
+                copy.__globals__[name] = self._at(copy.__globals__[name], attributes, value)
+        cells = dict(zip(function.__code__.co_freevars, copy.__closure__ or (), strict=True))
+        for (name, *attributes), value in cells_read(function).items():
+            if name in cells:
+                cells[name].cell_contents = self._at(cells[name].cell_contents, attributes, value)
+
+    def _at(self, root: Any, attributes: Sequence[str], value: Any) -> Any:
+        """``root`` with the bound value at the end of a path of attributes.
+
+        A plain function of a module is left to the compiler, which has its own for those of NumPy, unless it is one of
+        ``kernels/``.
+        """
+        if not attributes:
+            return self._bound(value)
+        if isinstance(value, FunctionType) and not value.__module__.startswith(_KERNELS):
+            return root
+        return _with(root, attributes, self._bound(value))
+
+    def _bound(self, value: Any) -> Any:
+        """What stands for a value in a copy."""
         if getattr(value, "is_primitive", False):
-            if value.__name__ not in implementations:
+            if value.__name__ not in self._implementations:
                 raise KeyError(f"this backend has no implementation for the primitive {value.__name__!r}")
-            return implementations[value.__name__]
+            return self._implementations[value.__name__]
+        if isinstance(value, tuple):
+            bound = [self._bound(one) for one in value]
+            same = all(one is other for one, other in zip(bound, value, strict=True))
+            return value if same else value._make(bound) if hasattr(value, "_make") else tuple(bound)
         if isinstance(value, FunctionType):
-            if value not in made:
-                made[value] = compile_helper(bind(value, implementations, compile_helper, constants, suffix, made))
-            return made[value]
+            if value not in self._made:
+                copy = self._copy(value)
+                self._made[value] = self._compile_helper(copy)  # which compiles at its first call: it may call itself
+                self._fill(copy, value)
+            return self._made[value]
+        if isinstance(getattr(value, "py_func", None), FunctionType) and not is_named(value):
+            return self._compiled_anew(value)
         return value
 
-    rebound: dict[str, Any] = {**kernel.__globals__, **constants}
-    for name, value in _read(kernel).items():
-        module, _, attribute = name.rpartition(".")
-        if module:
-            rebound[module] = _with(rebound[module], attribute, rebind(value))
-        elif name in kernel.__globals__ and name not in constants:
-            rebound[name] = rebind(value)
-    closure = kernel.__closure__ and tuple(CellType(rebind(cell.cell_contents)) for cell in kernel.__closure__)
-    clone = FunctionType(kernel.__code__, rebound, kernel.__name__, kernel.__defaults__, closure)
-    clone.__annotations__ = kernel.__annotations__
-    clone.__module__ = kernel.__module__
-    clone.__qualname__ = f"{kernel.__qualname__}_{suffix}" if suffix else kernel.__qualname__
-    return clone
+    def _compiled_anew(self, dispatcher: Any) -> Any:
+        """What ``numba.njit`` made of a function, for its globals of this moment: Numba keeps those of its first call."""
+        if dispatcher not in self._made:
+            state, function = dispatcher._reduce_states(), dispatcher.py_func
+            copy = self._copy(function)
+            others = {"py_func": copy, "uuid": str(uuid4()), "sigs": [], "can_compile": True}
+            anew = type(dispatcher)._rebuild(**{name: others.get(name, one) for name, one in state.items()})
+            self._made[dispatcher] = anew
+            self._fill(copy, function)
+            for signature in state.get("sigs", ()):
+                anew.compile(signature)
+            anew._can_compile = dispatcher._can_compile
+        return self._made[dispatcher]
 
 
-def _with(module: ModuleType, name: str, value: Any) -> ModuleType:
-    """A copy of a module with another value of a name, or the module if it is the same value."""
-    if value is getattr(module, name):
+def _with(module: ModuleType, path: Sequence[str], value: Any) -> ModuleType:
+    """A copy of a module with another value at the end of a path; the module itself if that is the value."""
+    name, *others = path
+    found = getattr(module, name)
+    value = _with(found, others, value) if others else value
+    if value is found:
         return module
     copy = ModuleType(module.__name__)
     vars(copy).update(vars(module))
@@ -83,43 +143,9 @@ def _with(module: ModuleType, name: str, value: Any) -> ModuleType:
     return copy
 
 
-@cache
-def globals_read(function: FunctionType) -> tuple[str, ...]:
-    """The global names that a function reads, and "module.name" for a function of ``kernels/`` that it names so.
-
-    ``co_names`` would hold the names of all attributes.
-    """
-    read: list[str] = []
-    before = ""
-    for one in dis.get_instructions(function):
-        if one.opname == "LOAD_GLOBAL":
-            read.append(one.argval)
-        elif one.opname in ("LOAD_ATTR", "LOAD_METHOD") and before == "LOAD_GLOBAL":
-            module = function.__globals__.get(read[-1])
-            if isinstance(module, ModuleType) and _is_kernels(getattr(module, one.argval, None)):
-                read.append(f"{read[-1]}.{one.argval}")
-        before = one.opname if one.opname != "EXTENDED_ARG" else before
-    return tuple(dict.fromkeys(read))
-
-
-def _is_kernels(value: Any) -> bool:
-    """Whether a value is a function of ``kernels/``.  Functions of NumPy and Numba that are named by a module stay."""
-    return isinstance(value, FunctionType) and value.__module__.startswith(Work.__module__.rpartition(".")[0])
-
-
-def _read(function: FunctionType) -> dict[str, Any]:
-    """{name: value} of ``globals_read``."""
-    found = {}
-    for name in globals_read(function):
-        module, _, attribute = name.rpartition(".")
-        found[name] = getattr(function.__globals__[module], attribute) if module else function.__globals__.get(name)
-    return found
-
-
-def helpers(function: Any) -> list[FunctionType]:
+def helpers(function: FunctionType) -> list[FunctionType]:
     """The plain functions that a function calls."""
-    found = _found(function).values()
-    return [one for one in found if isinstance(one, FunctionType) and not hasattr(one, "is_primitive")]
+    return [one for one in _read(function) if isinstance(one, FunctionType) and not hasattr(one, "is_primitive")]
 
 
 @cache
@@ -128,21 +154,50 @@ def names_reached(function: FunctionType) -> set[str]:
     reached: set[str] = set()
     functions = [function]
     for one in functions:  # the list grows meanwhile
-        for name, value in _found(one).items():
+        reached |= {name for name, *_ in globals_read(one)}
+        for value in _read(one):
             value = getattr(value, "py_func", value)
-            reached |= {name, value.__name__} if hasattr(value, "is_primitive") else {name}
-            if isinstance(value, FunctionType) and not hasattr(value, "is_primitive") and value not in functions:
+            if hasattr(value, "is_primitive"):
+                reached.add(value.__name__)
+            elif isinstance(value, FunctionType) and value not in functions:
                 functions.append(value)
     return reached
+
+
+def _read(function: FunctionType) -> list[Any]:
+    """The values that a function reads, and those in tuples among them."""
+    values = [*globals_read(function).values(), *cells_read(function).values()]
+    for one in values:  # the list grows meanwhile
+        if isinstance(one, tuple):
+            values += one
+    return values
+
+
+@cache
+def _annotated(kernel: Callable[..., Any]) -> dict[str, Any]:
+    """{parameter: its annotation}.  Raises TypeError for one that is not there."""
+    found: dict[str, Any] = {}
+    scope = getattr(inspect.unwrap(kernel), "__globals__", {})
+    for name, one in inspect.signature(kernel).parameters.items():
+        found[name] = one.annotation
+        if isinstance(one.annotation, str):
+            try:
+                found[name] = eval(one.annotation, scope, cells_of(inspect.unwrap(kernel)))
+            except Exception as error:  # whatever such a text raises
+                raise _not_there(f"parameter {name} of kernel {kernel.__name__}", one.annotation, error) from None
+    return found
+
+
+def _not_there(what: str, annotation: Any, error: Exception) -> TypeError:
+    remedy = "import it outside `if TYPE_CHECKING`, for it says how an argument is passed"
+    return TypeError(f"the annotation {annotation} of {what} can't be read ({error}): {remedy}")
 
 
 @cache
 def records(kernel: Callable[..., Any]) -> dict[str, Any]:
     """{parameter: the NamedTuple class that it is annotated with, or None for a number}, in order."""
-    found = inspect.signature(kernel, eval_str=True).parameters
     return {
-        name: one.annotation if hasattr(one.annotation, "_fields") and isinstance(one.annotation, type) else None
-        for name, one in found.items()
+        name: one if hasattr(one, "_fields") and isinstance(one, type) else None for name, one in _annotated(kernel).items()
     }
 
 
@@ -169,11 +224,17 @@ def parameters(kernel: Callable[..., Any]) -> tuple[str, ...]:
 @cache
 def annotations(kernel: Callable[..., Any]) -> list[Any]:
     """The annotation of each of ``parameters`` after ``ctx``: of the parameter, or of its record's field."""
-    found = inspect.signature(kernel, eval_str=True).parameters
     types: list[Any] = []
     for name, record in list(records(kernel).items())[1:]:
-        types += get_type_hints(record, include_extras=True).values() if record else [found[name].annotation]
+        types += _types_of_fields(record) if record else [_annotated(kernel)[name]]
     return types
+
+
+def _types_of_fields(record: Any) -> list[Any]:
+    try:
+        return list(get_type_hints(record, include_extras=True).values())
+    except Exception as error:  # whatever such a text raises
+        raise _not_there(f"a field of {record.__name__}", "", error) from None
 
 
 def annotated_kinds(kernel: Callable[..., Any]) -> str:
@@ -198,60 +259,3 @@ def call_source(kernel: Callable[..., Any], constants: Mapping[str, Any]) -> tup
             free[record.__name__] = record
         parts.append(f"{record.__name__}({inside})" if record else inside)
     return ", ".join(parts), free
-
-
-@timed("kernels: hashed")
-def kernel_hash(kernel: Callable[..., Any]) -> str:
-    """Digest of what a kernel is made from: its text, its records, all functions that it calls, and the numbers in its
-    globals and closure, which the compiler takes for constants.
-
-    It depends neither on paths nor on the order of names in the bytecode, which differs between versions of Python, so
-    that machine code for GPUs can be made on another machine.
-    """
-    files: set[str] = set()
-    parts = {_digest(getattr(kernel, "py_func", kernel), {}, files)}
-    parts |= {hashlib.sha256(Path(one).read_bytes()).hexdigest() for one in files if os.path.exists(one)}
-    return hashlib.sha256("\n".join(sorted(parts)).encode()).hexdigest()[:32]
-
-
-def _digest(function: Any, known: dict[Any, str], files: set[str]) -> str:
-    """Digest of a function and everything that it calls, without their files, which are added to ``files``.
-
-    It covers the tree of calls, not the set of functions, because a closure may be called at several places.
-    known: digests so far
-    """
-    known[function] = function.__qualname__  # for a function that calls itself
-    code, source = function.__code__, inspect.getsourcefile(function) or function.__code__.co_filename
-    parts = [f"{function.__qualname__} {code.co_firstlineno}"]
-    files.add(source)
-    if not os.path.exists(source):  # typed at a prompt, or in a notebook
-        parts.append(f"{code.co_code.hex()} {code.co_consts} {code.co_names}")
-    for name, found in sorted(_found(function).items()):
-        value = getattr(found, "py_func", found)
-        if isinstance(value, FunctionType) and not hasattr(value, "is_primitive"):
-            parts.append(f"{name} = {known.get(value) or _digest(value, known, files)}")
-        elif isinstance(value, type) and hasattr(value, "_fields"):
-            parts.append(f"{name} = {value._fields}")
-            files.add(getattr(sys.modules.get(value.__module__), "__file__", None) or "")
-        elif (getattr(value, "__file__", None) or "").endswith(".py"):  # a module, whose numbers it may read
-            files.add(value.__file__)
-        else:
-            parts.append(f"{name} = {_constant(value)}")
-    known[function] = hashlib.sha256("\n".join(parts).encode()).hexdigest()
-    return known[function]
-
-
-def _found(function: FunctionType) -> dict[str, Any]:
-    """{name: value} of the globals and closure of a function, and the records among its parameters."""
-    cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
-    return _read(function) | {name: cell.cell_contents for name, cell in cells} | records(function)
-
-
-def _constant(value: Any) -> str:
-    """A number, a text, or a tuple or array of them, as text.  For anything else the name of its type."""
-    if isinstance(value, tuple):
-        return f"({', '.join(map(_constant, value))})"
-    if isinstance(value, np.ndarray):
-        return f"{value.dtype} {value.shape} {value.tobytes().hex()}"
-    known = isinstance(value, int | float | complex | str | bytes | np.generic)
-    return f"{value!r}" if known else type(value).__name__

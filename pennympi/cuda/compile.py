@@ -8,8 +8,9 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 from ..compile import context as ctx_words
-from ..compile.bind import bind, call_source, helpers, is_tagged, kernel_hash, names_reached, parameters
+from ..compile.bind import bind, call_source, helpers, is_tagged, names_reached, parameters
 from ..compile.cache import made_once
+from ..compile.digest import kernel_hash, keyed
 from ..compile.options import BOUNDS, KernelOptions, LaunchBounds
 from ..kernels.algorithm import MAX_THREADS
 from . import combine, lines, multicast, numbers, packets, pointers, primitives, remote, waits
@@ -88,7 +89,7 @@ def _helpers(kernel: Callable[..., Any], implementations: Mapping[str, Any], fix
 
     Not of what a user's kernel calls of the user's: its globals may have other values the next time.
     """
-    return {one: _kept(one, implementations, fixed) for one in helpers(kernel) if one.__module__.startswith(OWN)}
+    return {one: _kept(keyed(one), implementations, fixed) for one in helpers(kernel) if one.__module__.startswith(OWN)}
 
 
 def _implementations(name: str, tagged: bool, options: KernelOptions, target: Target) -> dict[str, Any]:
@@ -158,7 +159,8 @@ def cubin(kernel: Callable[..., Any], name: str, options: KernelOptions, target:
 
     label = _label(kernel, options, target)
     versions = [*VERSIONS, *([remote.nvshmem_version()] if target.beyond else [])]
-    return made_once(label, (*versions, label, name, kernel_hash(kernel)), make)
+    key = kernel_hash(kernel, portable=True)
+    return made_once(label, (*versions, label, name, key), make) if key else make()
 
 
 def _bounds(options: KernelOptions, target: Target) -> LaunchBounds:

@@ -24,8 +24,9 @@ from numba.core.runtime import rtsys
 
 from ..arrays.dtypes import TABLE, DType
 from ..compile.arithmetic import CLOSE, OF_PARTIALS, PLUS, STEPS, TO_ELEMENTS
-from ..compile.bind import bind, call_source, is_tagged, kernel_hash, parameters
+from ..compile.bind import bind, call_source, is_tagged, parameters
 from ..compile.cache import made_once
+from ..compile.digest import kernel_hash
 from ..once import once
 from ..wall_time import timed
 from .elements import LOOP_SIGNATURE, accessors, loop
@@ -154,8 +155,11 @@ def compiled(kernel: Callable[..., Any], dtype: DType | None, kinds: str) -> Cal
         result = dispatched().overloads[signature.args]
         return packed(result.library, result.fndesc.llvm_cpython_wrapper_name)
 
+    key = kernel_hash(kernel)
+    if key is None:
+        return dispatched()
     try:
-        return as_function(load(made_once(name, (*facts(), name, kernel_hash(kernel)), make)), name)
+        return as_function(load(made_once(name, (*facts(), name, key), make)), name)
     except NotPortable:  # compiled again by every process
         dispatcher = dispatched()
         set_environments(dispatcher.overloads[signature.args].library)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
-from pennympi.compile.bind import globals_read
+from pennympi.compile.reads import globals_read
 from pennympi.kernels import block
 
 PARITIES = {1: 0, 3: 1}  # of a mask: how many places messages take in turn
@@ -113,8 +113,7 @@ def changed(function: FunctionType, mutation: Mutation) -> FunctionType | None:
 def helpers(function: FunctionType) -> dict[str, FunctionType]:
     """The plain functions that a function calls, and that these call, by name."""
     found: dict[str, FunctionType] = {}
-    for name in globals_read(function):
-        value = function.__globals__.get(name)
+    for (name, *_), value in globals_read(function).items():
         if type(value) is FunctionType and not hasattr(value, "is_primitive"):
             found |= {name: value} | helpers(value)
     return found

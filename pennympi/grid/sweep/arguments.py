@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, get_args
 from ...annotations import EngineName
 from ...arrays.array_view import ArrayView
 from ...arrays.dtypes import positive
+from ...compile.digest import keyed
 from ...errors import Unsupported
 from ...kernels.in_kernel.exact import MAX_TOTAL
 from ...kernels.sweep.formula import Stencil
@@ -86,7 +87,7 @@ def checked(
             f"grid of {parts.shape} points over {parts.dims} PEs has too few there: "
             "cut another dimension by dims=..., use fewer PEs, or norm=False"
         )
-    stencil = Stencil(formula, n_dims, dtype.name, len(numbers), len(views) == len(names))
+    stencil = Stencil(keyed(formula), n_dims, dtype.name, len(numbers), len(views) == len(names))
     return Wanted(stencil, numbers, sweeps, NORMS[norm], engine, depth)
 
 

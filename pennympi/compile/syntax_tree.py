@@ -1,0 +1,64 @@
+"""The syntax tree of a function as text, which unlike bytecode is the same in all versions of Python."""
+
+import ast
+import linecache
+from functools import lru_cache
+from types import CodeType
+from typing import Any
+
+Place = tuple[str, int, tuple[str, ...]]  # the name of a function, its first line and its parameters
+
+
+def syntax_tree(code: CodeType, scope: dict[str, Any]) -> str | None:
+    """The tree of what code was compiled from; None where its text is not known, or another one by now.
+
+    scope: the globals of its function, which tell where the text of a module in an archive is
+    """
+    return _tree_in(code, "".join(linecache.getlines(code.co_filename, scope)))
+
+
+@lru_cache(4096)
+def _tree_in(code: CodeType, text: str) -> str | None:
+    """The tree of code, if it is what this text of its file compiles to."""
+    codes, trees = _functions(text)
+    place = _place_of_code(code)
+    proven = code in codes and len(trees.get(place, ())) == 1
+    return _as_text(trees[place][0], "decorator_list") if proven else None
+
+
+@lru_cache(256)
+def _functions(text: str) -> tuple[set[CodeType], dict[Place, list[ast.AST]]]:
+    """The code of all functions of a text, and their trees."""
+    try:
+        module = ast.parse(text)
+        codes = [compile(module, "", "exec", dont_inherit=True)]
+    except (SyntaxError, ValueError):
+        return set(), {}
+    for code in codes:  # the list grows meanwhile
+        codes += [one for one in code.co_consts if isinstance(one, CodeType)]
+    trees: dict[Place, list[ast.AST]] = {}
+    for node in ast.walk(module):
+        if isinstance(node, ast.FunctionDef | ast.Lambda):
+            trees.setdefault(_place_of_tree(node), []).append(node)
+    return set(codes), trees
+
+
+def _place_of_code(code: CodeType) -> Place:
+    return code.co_name, code.co_firstlineno, code.co_varnames[: code.co_argcount]
+
+
+def _place_of_tree(node: ast.FunctionDef | ast.Lambda) -> Place:
+    name, decorators = (node.name, node.decorator_list) if isinstance(node, ast.FunctionDef) else ("<lambda>", [])
+    parameters = tuple(one.arg for one in (*node.args.posonlyargs, *node.args.args))
+    return name, min(one.lineno for one in (node, *decorators)), parameters
+
+
+def _as_text(node: Any, *without: str) -> str:
+    """A tree without what is empty, since each version of Python adds fields.  without: fields of its root"""
+    if isinstance(node, list):
+        return f"[{', '.join(map(_as_text, node))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = [(name, value) for name, value in ast.iter_fields(node) if name not in without]
+    parts = [f"{name}={_as_text(value)}" for name, value in fields if not (value is None or value == [])]
+    return f"{type(node).__name__}({', '.join(parts)})"

@@ -1,0 +1,85 @@
+"""Kernels and sweeps of one function, made before and after a value that it reads has changed."""
+
+from types import ModuleType
+
+import numba
+import numpy as np
+import pytest
+from on_device import to_numpy
+
+from pennympi.kernels.block import Elements, lanes, load, real, store
+
+pytestmark = pytest.mark.mpi
+
+CONFIG = ModuleType("config")
+FACTOR, TABLE = 1.0, np.ones(2)
+
+
+@numba.njit
+def jitted(x):
+    return x * FACTOR
+
+
+def of_table(x):
+    return x * TABLE[1]
+
+
+FUNCTIONS = (of_table,)
+
+
+def product(ctx, y: Elements, n: int):
+    for i in lanes(0, n):
+        store(y, i, real(jitted(1.0) * of_table(1.0) * CONFIG.alpha))
+
+
+def decay(here, west, east):
+    return real(FACTOR * CONFIG.alpha) * here
+
+
+@pytest.fixture(autouse=True)
+def values(monkeypatch):
+    for name, value in (("FACTOR", 2.0), ("TABLE", np.ones(2))):
+        monkeypatch.setitem(globals(), name, value)
+    monkeypatch.setattr(CONFIG, "alpha", 3.0, raising=False)
+
+
+def changes():
+    """Change one value after the other.  Yields the product of all."""
+    yield 6.0
+    globals()["FACTOR"] = 4.0
+    yield 12.0
+    CONFIG.alpha = 5.0
+    yield 20.0
+    TABLE[1] = 7.0
+    yield 140.0
+    TABLE[1] = 1.0
+    yield 20.0
+
+
+def test_kernels(team):
+    """A kernel has the values of its first call; those that were made before keep theirs."""
+    y, made = team.zeros(3, "float64"), []
+    for wanted in changes():
+        made.append((team.kernel(product, "float64"), wanted))
+        for kernel, own in made:
+            kernel(1, y, 3)
+            team.synchronize()
+            assert to_numpy(y).tolist() == [own] * 3
+
+
+@pytest.mark.parametrize("engine", ["plain", "blocked", "resident", "auto"])
+def test_sweeps(team, engine):
+    shape = (64, 64) if team.backend == "cuda" and engine == "resident" else (64,)
+    formula = decay if len(shape) == 1 else lambda here, north, south, west, east: decay(here, west, east)
+    grid, seen = team.grid(shape, halo=2), []
+    u, v = grid.zeros(), grid.zeros()
+    plans = []
+    for factor, alpha in ((0.25, 1.0), (0.125, 1.0), (0.125, 4.0), (0.25, 1.0)):
+        globals()["FACTOR"], CONFIG.alpha = factor, alpha
+        plans.append((grid.plan_sweep(formula, u, v, sweeps=2, engine=engine), (factor * alpha) ** 2))
+    for plan, wanted in plans:
+        grid.interior(u)[...] = 1
+        plan()
+        team.synchronize()
+        seen.append((to_numpy(grid.interior(plan.newest)).ravel()[0], wanted))
+    assert all(got == wanted for got, wanted in team.comm.allgather(seen)[0]), seen
