@@ -5,7 +5,7 @@ import pytest
 from mpi4py import MPI
 
 import pennympi
-from pennympi.mpi import comm as module
+from pennympi.mpi.attribute import FROM_BYTES
 
 N = 1000  # elements of a part
 
@@ -31,7 +31,8 @@ def of_all(comm, n):
 @pytest.mark.mpi
 def test_collectives_by_the_team(comm, monkeypatch):
     """Each beside NumPy, out of place and in place, with MPI's places of the result, whatever the size."""
-    monkeypatch.setattr(module, "FROM_BYTES", dict.fromkeys(module.FROM_BYTES, 0))
+    monkeypatch.setenv("PENNYMPI_COMM_FROM_BYTES", "0")
+    comm = comm.Dup()
     n, me, size = N, comm.rank, comm.size
     x, sums = values(comm, n * size), of_all(comm, n * size).sum(0)
     out, own, root = np.empty(n * size), np.empty(n), size - 1
@@ -59,12 +60,13 @@ def test_collectives_by_the_team(comm, monkeypatch):
     comm.Bcast([x, n * size, MPI.DOUBLE], root=root)
     assert (x == of_all(comm, n * size)[root]).all()
     assert comm.team.n_pes == size
+    comm.Free()
 
 
 @pytest.mark.mpi
 def test_what_goes_by_mpi(comm):
     """Small messages, ops and types that the team does not have, and arguments that MPI refuses."""
-    small = np.ones(module.FROM_BYTES["Allreduce"] // 16)
+    small = np.ones(FROM_BYTES["Allreduce"] // 16)
     comm.Allreduce(MPI.IN_PLACE, small)
     assert (small == comm.size).all()
     bits = np.full(N, 1 << comm.rank, "int32")
@@ -82,7 +84,7 @@ def test_what_goes_by_mpi(comm):
 @pytest.mark.mpi
 def test_sizes_that_differ_by_rank(comm):
     """All ranks go the same way where one has a small part of the result, or a result that it does not need."""
-    n = module.FROM_BYTES["Reduce_scatter"] // 8
+    n = FROM_BYTES["Reduce_scatter"] // 8
     counts = [1] * (comm.size - 1) + [n]
     out = np.empty(counts[comm.rank])
     comm.Reduce_scatter(np.ones(sum(counts)), out, counts)
