@@ -26,7 +26,8 @@ class Attribute:
 
     team:       None before there is one
     from_bytes: by collective, from which size on a message of the host goes by the team
-    left:       calls of smaller messages until the ranks tell one another again whether their arrays lie on GPUs
+    left:       calls of smaller messages until the ranks tell one another again whether their arrays lie on GPUs; None:
+                they never do
     """
 
     __slots__ = ("_calls", "_why_none", "from_bytes", "left", "team")
@@ -34,7 +35,8 @@ class Attribute:
     def __init__(self) -> None:
         self.team: Team | None = None
         self.from_bytes = dict.fromkeys(TABLE, 0)
-        self.left = self._calls = 0
+        self.left: int | None = 0
+        self._calls = 0
         self._why_none = ""
 
     def agree(self, comm: MPI.Intracomm, on_gpu: bool) -> bool:
@@ -55,9 +57,16 @@ class Attribute:
             raise SettingError("PENNYMPI_COMM_FROM_BYTES differs between ranks: set it to the same value on every rank")
         if self.team is None:
             self.from_bytes = FROM_BYTES if asked is None else dict.fromkeys(TABLE, asked)
-            self.left = max(1, self._calls) if any_has_cupy else NEVER
-            self._calls += self.left
+            self.left = max(1, self._calls) if any_has_cupy else None
+            self._calls += self.left or 0
         return bool(any_on_gpu)
+
+    def count(self) -> bool:
+        """Whether one more call of a small message goes by MPI before they do; all ranks count the same calls."""
+        if not self.left:
+            return False
+        self.left -= 1
+        return True
 
     def make_team(self, comm: MPI.Intracomm) -> Team:
         """The team, made if there is none.  Collective.  Raises as ``pennympi.init``."""
@@ -66,7 +75,7 @@ class Attribute:
                 raise NotInitialized(self._why_none)
             self.team = init(MPI.Intracomm(comm))
             on_gpu = self.team.backend == "cuda"  # then they ask at each call
-            self.left = 0 if on_gpu else NEVER
+            self.left = 0 if on_gpu else None
         return self.team
 
     def team_or_none(self, comm: MPI.Intracomm) -> Team | None:
@@ -75,7 +84,7 @@ class Attribute:
             return self.make_team(comm)
         except Unsupported as reason:  # on every rank
             warnings.warn(f"{reason}; until then its calls go by MPI", stacklevel=5)
-            self.from_bytes, self.left = dict.fromkeys(TABLE, NEVER), NEVER
+            self.from_bytes, self.left = dict.fromkeys(TABLE, NEVER), None
             return None
 
     def end(self) -> None:

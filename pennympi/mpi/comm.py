@@ -17,10 +17,10 @@ from numpy import ndarray
 from ..errors import NotInitialized
 from ..team import Team
 from .attribute import Attribute, attribute_of
-from .calls import TABLE, Call, Collective
+from .calls import TABLE, Call
 from .flat import Flat
 from .gpu import current_stream, for_gpus
-from .message import NotRead, is_in_place, is_on_gpu, size_at_once
+from .message import NotRead, is_on_gpu, size_at_once
 
 _MPI = MPI.Intracomm
 
@@ -34,7 +34,7 @@ class Comm(MPI.Intracomm):
     Raises what mpi4py raises, and what ``Team`` raises: PeerTimeout, CollectiveMismatchError, Unsupported.
     """
 
-    _attribute: Attribute | None = None
+    _agreed: Attribute | None = None
 
     @property
     def team(self) -> Team:
@@ -44,7 +44,7 @@ class Comm(MPI.Intracomm):
         """
         if self == MPI.COMM_NULL:
             raise NotInitialized("this communicator is null: it was freed, or this rank is not in it")
-        return self._agreed().make_team(self)
+        return self._agree().make_team(self)
 
     def Free(self) -> None:
         """Give the team and the communicator back.  Collective."""
@@ -63,15 +63,16 @@ class Comm(MPI.Intracomm):
                 return _predefined, (name,)
         return super().__reduce__()
 
-    def _agreed(self) -> Attribute:
-        if self._attribute is None:
-            self._attribute = Attribute() if self == MPI.COMM_NULL else attribute_of(self)
-        return self._attribute
+    def _agree(self) -> Attribute:
+        """What the ranks have agreed on."""
+        if self._agreed is None:
+            self._agreed = Attribute() if self == MPI.COMM_NULL else attribute_of(self)
+        return self._agreed
 
     def _end_team(self) -> None:
         """Before MPI frees the communicator, which it may do later, inside another call."""
         if self != MPI.COMM_NULL:
-            self._agreed().end()
+            self._agree().end()
 
     def _run(self, name: str, *args: Any, **named: Any) -> None:
         """A collective by the team, or by MPI."""
@@ -92,14 +93,13 @@ class Comm(MPI.Intracomm):
 
     def _team_for(self, name: str, call: Call, args: tuple[Any, ...]) -> Team | None:
         """The team, where it does the call: on all ranks or on none."""
-        agreed, on_gpu = self._agreed(), None
-        if call.n_bytes < agreed.from_bytes[name] and agreed.left:
-            agreed.left -= 1
+        agreed, on_gpu = self._agree(), None
+        if call.n_bytes < agreed.from_bytes[name] and (agreed.left is None or agreed.count()):
             return None
         if call.run is None:
             return None
         if agreed.team is None:
-            if not agreed.left:
+            if agreed.left == 0:
                 on_gpu = agreed.agree(self, any(map(is_on_gpu, args)))
             if not on_gpu and call.n_bytes < agreed.from_bytes[name]:
                 return None
@@ -110,34 +110,39 @@ class Comm(MPI.Intracomm):
         return team if call.n_bytes >= agreed.from_bytes[name] else None
 
 
-def _of_two_buffers(name: str, row: Collective, plain: Callable[..., None]) -> Callable[..., None]:
-    """A collective.  The first thing it looks at is the size of its message: a small one goes by MPI."""
-    by_receive, in_parts = row.by_receive, row.in_parts
-
-    @wraps(plain)
-    def method(self: Comm, sendbuf: Any, recvbuf: Any, *args: Any, **named: Any) -> None:
-        agreed = self._attribute or self._agreed()
-        x = recvbuf if by_receive or is_in_place(sendbuf) else sendbuf
-        n_bytes = x.nbytes if type(x) is ndarray else size_at_once(x, self.size if in_parts else 1)
-        if n_bytes < agreed.from_bytes[name] and agreed.left:
-            agreed.left -= 1
-            return plain(self, sendbuf, recvbuf, *args, **named)
-        return self._run(name, sendbuf, recvbuf, *args, **named)
+# The methods of the table.  The first thing that they look at is the size of the message: a small one goes by MPI.
+def _of_one_buffer(name: str, plain: Callable[..., None]) -> Callable[..., None]:
+    def method(self: Comm, buf: Any, root: int = 0) -> None:
+        agreed = self._agreed or self._agree()
+        n_bytes = buf.nbytes if type(buf) is ndarray else size_at_once(buf, 1)
+        if n_bytes < agreed.from_bytes[name] and (agreed.left is None or agreed.count()):
+            return plain(self, buf, root)
+        return self._run(name, buf, root)
 
     return method
 
 
-def _of_one_buffer(name: str, plain: Callable[..., None]) -> Callable[..., None]:
-    """A collective, likewise."""
+def _of_two_buffers(name: str, plain: Callable[..., None]) -> Callable[..., None]:
+    def method(self: Comm, sendbuf: Any, recvbuf: Any) -> None:
+        agreed = self._agreed or self._agree()
+        n_bytes = recvbuf.nbytes if type(recvbuf) is ndarray else size_at_once(recvbuf, self.size)
+        if n_bytes < agreed.from_bytes[name] and (agreed.left is None or agreed.count()):
+            return plain(self, sendbuf, recvbuf)
+        return self._run(name, sendbuf, recvbuf)
 
-    @wraps(plain)
-    def method(self: Comm, buf: Any, *args: Any, **named: Any) -> None:
-        agreed = self._attribute or self._agreed()
-        n_bytes = buf.nbytes if type(buf) is ndarray else size_at_once(buf, 1)
-        if n_bytes < agreed.from_bytes[name] and agreed.left:
-            agreed.left -= 1
-            return plain(self, buf, *args, **named)
-        return self._run(name, buf, *args, **named)
+    return method
+
+
+def _of_a_reduction(name: str, plain: Callable[..., None]) -> Callable[..., None]:
+    in_parts, by_receive = TABLE[name].in_parts, TABLE[name].by_receive
+
+    def method(self: Comm, sendbuf: Any, recvbuf: Any, *args: Any, **named: Any) -> None:
+        agreed = self._agreed or self._agree()
+        x = recvbuf if by_receive or sendbuf is MPI.IN_PLACE or sendbuf is None else sendbuf
+        n_bytes = x.nbytes if type(x) is ndarray else size_at_once(x, self.size if in_parts else 1)
+        if n_bytes < agreed.from_bytes[name] and (agreed.left is None or agreed.count()):
+            return plain(self, sendbuf, recvbuf, *args, **named)
+        return self._run(name, sendbuf, recvbuf, *args, **named)
 
     return method
 
@@ -202,6 +207,6 @@ for _base, _kind in _KINDS.items():
             _OTHERWISE[_name] = _method
         else:
             setattr(_kind, _name, _method)
-for _name, _row in TABLE.items():
-    _plain = _OTHERWISE[_name]
-    setattr(Comm, _name, _of_one_buffer(_name, _plain) if _name == "Bcast" else _of_two_buffers(_name, _row, _plain))
+for _name, _plain in _OTHERWISE.items():
+    _of = _of_one_buffer if _name == "Bcast" else _of_a_reduction if "educe" in _name else _of_two_buffers
+    setattr(Comm, _name, wraps(_plain)(_of(_name, _plain)))

@@ -46,7 +46,7 @@ def _begun(name: str) -> Callable[..., Any]:
             run = TABLE[name].read(comm, *args, **named).run
         except NotRead:
             run = None
-        team = comm._agreed().team_or_none(comm) if run else None
+        team = comm._agree().team_or_none(comm) if run else None
         if run is None or team is None or team.backend != "cuda":
             return _stage(comm, plain, args, named)
         return _begin(team, run, (args, named))
