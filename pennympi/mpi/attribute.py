@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from importlib.util import find_spec
 from typing import Any
 
@@ -15,7 +16,7 @@ from ..once import once
 from ..settings import SettingError, setting
 from ..start import init
 from ..team import Team
-from .calls import NEVER, TABLE
+from .calls import NEVER, TABLE, at_once
 
 FROM_BYTES = {name: row.from_bytes for name, row in TABLE.items()}
 _HAS_CUPY = find_spec("cupy") is not None  # else no array lies on a GPU
@@ -26,16 +27,18 @@ class Attribute:
 
     team:       None before there is one
     from_bytes: by collective, from which size on a message of the host goes by the team
+    at_once:    see calls.py; empty without a team
     left:       calls of smaller messages until the ranks tell one another again whether their arrays lie on GPUs; None:
                 they never do
     """
 
-    __slots__ = ("_calls", "_why_none", "from_bytes", "left", "team")
+    __slots__ = ("_calls", "_why_none", "at_once", "from_bytes", "left", "team")
 
     def __init__(self) -> None:
         self.team: Team | None = None
         self.from_bytes = dict.fromkeys(TABLE, 0)
         self.left: int | None = 0
+        self.at_once: dict[str, Callable[..., None]] = {}
         self._calls = 0
         self._why_none = ""
 
@@ -75,7 +78,7 @@ class Attribute:
                 raise NotInitialized(self._why_none)
             self.team = init(MPI.Intracomm(comm))
             on_gpu = self.team.backend == "cuda"  # then they ask at each call
-            self.left = 0 if on_gpu else None
+            self.left, self.at_once = 0 if on_gpu else None, at_once(self.team)
         return self.team
 
     def team_or_none(self, comm: MPI.Intracomm) -> Team | None:
@@ -89,7 +92,7 @@ class Attribute:
 
     def end(self) -> None:
         """End the team, which its communicator ends with.  Collective; a second call does nothing."""
-        team, self.team = self.team, None
+        team, self.team, self.at_once = self.team, None, {}
         self._why_none = "this communicator was freed, and its team with it: wrap one that lives in pennympi.Comm"
         if team is not None and not exits.has_stopped():  # else MPI ends, and the memory with the process
             team.finalize()

@@ -15,6 +15,8 @@ from mpi4py import MPI
 
 from ..arrays.dtypes import dtype_of
 from ..arrays.operators import name_of
+from ..collectives.by_size import AllGather, AllToAll, Broadcast, BySize
+from ..collectives.kinds import BYTE, Addresses, Kind
 from ..team import Team
 from .flat import Flat
 from .message import Message, NotRead, is_in_place, message_of, numbers, parts_of
@@ -207,3 +209,23 @@ TABLE = {
     "Reduce_scatter": Collective(_reduce_scatter, 1 << 14, by_receive=False),
     "Alltoallv": Collective(_alltoallv, NEVER, in_parts=True),
 }
+
+
+def at_once(team: Team) -> dict[str, Callable[..., None]]:
+    """By name, the call of a team on CPUs with plain arrays (``is_plain``): (algorithm, stream, sms, *arrays and more)."""
+    if team.backend != "host":
+        return {}
+    moved = {"Bcast": Broadcast, "Allgather": AllGather, "Alltoall": AllToAll}
+    calls = {name: _of_bytes(kind)(team._context).run_eager for name, kind in moved.items()}
+    return calls | {"Allreduce": team._sums["any"].run_eager, "Reduce_scatter_block": team._reduce_scatter.run_eager}
+
+
+def _of_bytes(kind: type[BySize]) -> type[BySize]:
+    """A collective whose calls are of bytes, whatever the elements, as the other calls of the table are."""
+
+    class OfBytes(kind):  # type: ignore[misc,valid-type]
+        def check(self, *args: Any) -> tuple[Addresses, Kind]:
+            addresses, call = super().check(*args)
+            return addresses, call._replace(n_elems=call.n_elems * call.dtype.item_bytes, dtype=BYTE)
+
+    return OfBytes

@@ -20,7 +20,7 @@ from .attribute import Attribute, attribute_of
 from .calls import TABLE, Call
 from .flat import Flat
 from .gpu import current_stream, for_gpus
-from .message import NotRead, is_on_gpu, size_at_once
+from .message import NotRead, is_on_gpu, is_plain, size_at_once
 
 _MPI = MPI.Intracomm
 
@@ -117,6 +117,8 @@ def _of_one_buffer(name: str, plain: Callable[..., None]) -> Callable[..., None]
         n_bytes = buf.nbytes if type(buf) is ndarray else size_at_once(buf, 1)
         if n_bytes < agreed.from_bytes[name] and (agreed.left is None or agreed.count()):
             return plain(self, buf, root)
+        if name in agreed.at_once and is_plain(buf) and type(root) is int and 0 <= root < self.size:
+            return agreed.at_once[name]("auto", None, None, buf, root)
         return self._run(name, buf, root)
 
     return method
@@ -128,6 +130,8 @@ def _of_two_buffers(name: str, plain: Callable[..., None]) -> Callable[..., None
         n_bytes = recvbuf.nbytes if type(recvbuf) is ndarray else size_at_once(recvbuf, self.size)
         if n_bytes < agreed.from_bytes[name] and (agreed.left is None or agreed.count()):
             return plain(self, sendbuf, recvbuf)
+        if name in agreed.at_once and is_plain(sendbuf) and is_plain(recvbuf) and sendbuf.dtype is recvbuf.dtype:
+            return agreed.at_once[name]("auto", None, None, sendbuf, recvbuf)
         return self._run(name, sendbuf, recvbuf)
 
     return method
@@ -142,6 +146,9 @@ def _of_a_reduction(name: str, plain: Callable[..., None]) -> Callable[..., None
         n_bytes = x.nbytes if type(x) is ndarray else size_at_once(x, self.size if in_parts else 1)
         if n_bytes < agreed.from_bytes[name] and (agreed.left is None or agreed.count()):
             return plain(self, sendbuf, recvbuf, *args, **named)
+        if name in agreed.at_once and not args and not named and is_plain(recvbuf) and recvbuf.dtype != bool:
+            if is_plain(sendbuf) and sendbuf.dtype is recvbuf.dtype:
+                return agreed.at_once[name]("auto", None, None, sendbuf, recvbuf, "sum")
         return self._run(name, sendbuf, recvbuf, *args, **named)
 
     return method

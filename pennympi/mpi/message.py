@@ -68,6 +68,11 @@ _OF_DTYPE = {one.numpy: Element(one.item_bytes, one.item_bytes, True, one.numpy)
 _PREDEFINED: dict[int, Element] = {}  # by the datatype's handle
 
 
+def is_plain(x: Any) -> bool:
+    """Whether a team on CPUs takes an argument as it is."""
+    return type(x) is np.ndarray and x.flags.carray and x.dtype in _OF_DTYPE
+
+
 def is_in_place(buffer: Any) -> bool:
     """mpi4py takes None for MPI.IN_PLACE."""
     return buffer is None or isinstance(buffer, MPI.InPlaceType)
@@ -108,6 +113,8 @@ def size_at_once(spec: Any, n_parts: int) -> int:
 
 def message_of(spec: Any, n_parts: int = 1) -> Message:
     """A message of ``n_parts`` equal parts, and a count is of one of them.  Raises NotRead."""
+    if type(spec) is np.ndarray and spec.dtype in _OF_DTYPE and not spec.size % n_parts:
+        return Message(spec, _OF_DTYPE[spec.dtype], spec.size)  # mostly so
     buffer, count, start, datatype = _unpacked(spec, _SPECS)
     element = _element_of(buffer, datatype)
     first = 0 if start is None else _number(start)

@@ -114,3 +114,20 @@ def test_what_is_made_of_it(comm):
     line.Free()
     first = comm.Create(comm.group.Incl([0]))
     assert (first == MPI.COMM_NULL) == (comm.rank != 0)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("fault", [TypeError, ValueError, LookupError, BufferError, pennympi.Unsupported])
+def test_a_fault_of_the_library_is_raised(comm, monkeypatch, fault):
+    """No rank goes by MPI because the team's call failed."""
+
+    def failing(*args, **named):
+        raise fault("a planted fault")
+
+    monkeypatch.setattr(type(comm.team), "broadcast", failing)
+    monkeypatch.setattr(type(comm.team), "allreduce", failing)
+    x = [np.ones(1 << 12), MPI.DOUBLE]
+    with pytest.raises(fault, match="planted"):
+        comm.Bcast(x)
+    with pytest.raises(fault, match="planted"):
+        comm.Allreduce(MPI.IN_PLACE, x)
