@@ -1,4 +1,4 @@
-"""The team of a communicator: an attribute of its handle, which all wrappers of the handle share and MPI deletes with it."""
+"""The team of a communicator: an attribute of its handle, which all wrappers of the handle share and MPI deletes."""
 
 from __future__ import annotations
 
@@ -106,8 +106,9 @@ def _key() -> int:
 
 def attribute_of(comm: MPI.Intracomm) -> Attribute:
     """The attribute of a communicator that is not null."""
-    found: Attribute | None = MPI.Comm.Get_attr(comm, _key())
+    found: Any = MPI.Comm.Get_attr(comm, _key())
     if found is None:
         found = Attribute()
         MPI.Comm.Set_attr(comm, _key(), found)
+    assert isinstance(found, Attribute)
     return found

@@ -130,7 +130,7 @@ def _alltoallv(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any) -> Call:
 def _reduce_scatter_block(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> Call:
     in_place = is_in_place(sendbuf)
     x = message_of(recvbuf if in_place else sendbuf, comm.size)
-    out = None if in_place else _alike(message_of(recvbuf), x._replace(count=x.count // comm.size))
+    out = None if in_place else _alike(message_of(recvbuf), x._replace(n_elems=x.n_elems // comm.size))
     return _to_part(x, out, op, lambda team, name, x, part: team.reduce_scatter(x, part(x.size // comm.size), name))
 
 
@@ -143,14 +143,14 @@ def _reduce_scatter(
     out = None if in_place else message_of(recvbuf)
     counts = None if recvcounts is None and out else numbers(recvcounts, comm.size)
     if counts:
-        _alike(x, x._replace(count=sum(counts)))
-        _alike(out or x, x._replace(count=counts[comm.rank] if out else x.count))
+        _alike(x, x._replace(n_elems=sum(counts)))
+        _alike(out or x, x._replace(n_elems=counts[comm.rank] if out else x.n_elems))
 
-    def reduce_to(team: Team, name: str, x: Any, part: Callable[[int], Any]) -> None:
-        told = counts or comm.allgather(out.count)
+    def reduce_to(team: Team, name: Any, x: Any, part: Callable[[int], Any]) -> Any:
+        told = counts or comm.allgather(out and out.n_elems)
         numbers_per_count = x.size // max(1, sum(told))
         told = [count * numbers_per_count for count in told]
-        team.reduce_scatterv(x, part(told[comm.rank]), told, name)
+        return team.reduce_scatterv(x, part(told[comm.rank]), told, name)
 
     return _to_part(x, out, op, reduce_to)
 
@@ -158,7 +158,7 @@ def _reduce_scatter(
 def _to_part(x: Message, out: Message | None, op: MPI.Op, reduce_to: Callable[..., Any]) -> Call:
     """Into ``out``.  None: to the start of x, where the team has it in the middle.
 
-    reduce_to: (team, name, array of x, the function that gives the array of the result for its number of elements)
+    reduce_to: (team, name, array of x, what gives the array of the result for its number of elements); returns that array
     """
     name, dtype = _reduction(op, x)
 
@@ -166,17 +166,17 @@ def _to_part(x: Message, out: Message | None, op: MPI.Op, reduce_to: Callable[..
         if out is not None:
             reduce_to(team, name, flat.source(x, dtype), lambda n: flat.result(out, dtype))
             return
-        array, parts = flat.both(x, dtype), []
-        reduce_to(team, name, array, lambda n: parts.append(np.empty_like(array, shape=n)) or parts[0])
-        array.reshape(-1)[: parts[0].size] = parts[0]
+        array = flat.both(x, dtype).reshape(-1)
+        part = reduce_to(team, name, array, lambda n: np.empty_like(array, shape=n))
+        array[: part.size] = part
 
     return Call(x.n_bytes, run if name else None)
 
 
-def _reduction(op: Any, x: Message) -> tuple[str | None, Any]:
+def _reduction(op: Any, x: Message) -> tuple[Any, Any]:
     """Its name, None where a team has none, and the dtype of the numbers.  MPI has fewer for bool."""
     dtype = x.element.dtype
-    if dtype is None or not isinstance(op, MPI.Op) or (dtype == bool and op not in (MPI.LAND, MPI.LOR)):
+    if dtype is None or not isinstance(op, MPI.Op) or (dtype.kind == "b" and op not in (MPI.LAND, MPI.LOR)):
         return None, None
     known = dtype_of(dtype)
     name = name_of(op, known)
@@ -212,7 +212,7 @@ TABLE = {
 
 
 def at_once(team: Team) -> dict[str, Callable[..., None]]:
-    """By name, the call of a team on CPUs with plain arrays (``is_plain``): (algorithm, stream, sms, *arrays and more)."""
+    """By name, the call of a team on CPUs with plain arrays (``is_plain``): (algorithm, stream, sms, *arguments)."""
     if team.backend != "host":
         return {}
     moved = {"Bcast": Broadcast, "Allgather": AllGather, "Alltoall": AllToAll}

@@ -146,7 +146,7 @@ def _of_a_reduction(name: str, plain: Callable[..., None]) -> Callable[..., None
         n_bytes = x.nbytes if type(x) is ndarray else size_at_once(x, self.size if in_parts else 1)
         if n_bytes < agreed.from_bytes[name] and (agreed.left is None or agreed.count()):
             return plain(self, sendbuf, recvbuf, *args, **named)
-        if name in agreed.at_once and not args and not named and is_plain(recvbuf) and recvbuf.dtype != bool:
+        if name in agreed.at_once and not args and not named and is_plain(recvbuf) and recvbuf.dtype.kind != "b":
             if is_plain(sendbuf) and sendbuf.dtype is recvbuf.dtype:
                 return agreed.at_once[name]("auto", None, None, sendbuf, recvbuf, "sum")
         return self._run(name, sendbuf, recvbuf, *args, **named)

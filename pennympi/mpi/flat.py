@@ -15,6 +15,7 @@ from mpi4py import MPI
 from .message import Element, Message, Parts, is_bottom, is_on_gpu
 
 BYTES = np.dtype("uint8")
+_SELF = MPI.Intracomm(MPI.COMM_SELF)  # which a program may replace by a Comm
 
 
 class Flat:
@@ -44,7 +45,9 @@ class Flat:
         element, counts = parts.element, [count * parts.element.size for count in parts.counts]
         if element.is_dense:
             starts = [start * element.size for start in parts.starts]
-            end = max((start + count for start, count in zip(parts.starts, parts.counts, strict=True) if count), default=0)
+            end = max(
+                (start + count for start, count in zip(parts.starts, parts.counts, strict=True) if count), default=0
+            )
             return self._array(Message(parts.buffer, element, end), BYTES, reads or writes, writes), counts, starts
         buffer = self._host_buffer(parts.buffer, element, writes)
         temporary = np.empty(sum(counts), BYTES)
@@ -59,12 +62,12 @@ class Flat:
             self._after.pop()()
 
     def _array(self, message: Message, dtype: np.dtype, reads: bool, writes: bool) -> Any:
-        buffer, element, count, start = message
+        buffer, element, n_elems, start = message
         if type(buffer) is np.ndarray and not self._on_gpu and element.is_dense and buffer.flags.carray:  # mostly so
-            if dtype is buffer.dtype and count == buffer.size and not start:
+            if dtype is buffer.dtype and n_elems == buffer.size and not start:
                 return buffer
-            if (start + count) * element.size <= buffer.nbytes:
-                return np.ndarray(count * element.size // dtype.itemsize, dtype, buffer, start * element.size)
+            if (start + n_elems) * element.size <= buffer.nbytes:
+                return np.ndarray(n_elems * element.size // dtype.itemsize, dtype, buffer, start * element.size)
         if message.n_bytes and is_on_gpu(buffer) and self._on_gpu and element.is_dense:
             flat = _on_device(buffer)[start * element.size :][: message.n_bytes]
             _check_length(flat.nbytes, message.n_bytes)
@@ -91,11 +94,11 @@ class Flat:
 
     def _pack(self, flat: np.ndarray, message: Message, reads: bool, writes: bool) -> None:
         """The bytes of a message whose elements have gaps: MPI copies it, and the result back."""
-        packed, spec = [flat, MPI.BYTE], [message.buffer, message.count, message.start, message.element.datatype]
+        packed, spec = [flat, MPI.BYTE], [message.buffer, message.n_elems, message.start, message.element.datatype]
         if reads:
-            MPI.COMM_SELF.Allgather(spec, packed)
+            _SELF.Allgather(spec, packed)
         if writes:
-            self._after.append(lambda: MPI.COMM_SELF.Allgather(packed, spec))
+            self._after.append(lambda: _SELF.Allgather(packed, spec))
 
     def _moved(self, flat: np.ndarray, reads: bool, writes: bool) -> Any:
         """An array of the host, or its copy on the team's GPU."""

@@ -39,16 +39,16 @@ class Element(NamedTuple):
 
 
 class Message(NamedTuple):
-    """``count`` elements from element ``start`` of a buffer on."""
+    """``n_elems`` elements from element ``start`` of a buffer on."""
 
     buffer: Any
     element: Element
-    count: int
+    n_elems: int
     start: int = 0
 
     @property
     def n_bytes(self) -> int:
-        return self.count * self.element.size
+        return self.n_elems * self.element.size
 
 
 class Parts(NamedTuple):
@@ -134,7 +134,7 @@ def parts_of(spec: Any, n_parts: int) -> Parts:
     buffer, counts, starts, datatype = _unpacked(spec, tuple)
     element = _element_of(buffer, datatype)
     if counts is None:
-        n, more = divmod(message_of((buffer, datatype) if datatype else buffer).count, n_parts)
+        n, more = divmod(message_of((buffer, datatype) if datatype else buffer).n_elems, n_parts)
         counts = [n + (part < more) for part in range(n_parts)]
     counts = numbers([counts] * n_parts if isinstance(counts, int | np.integer) else counts, n_parts)
     if starts is None:

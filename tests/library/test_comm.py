@@ -6,6 +6,7 @@ from mpi4py import MPI
 
 import pennympi
 from pennympi.mpi.attribute import FROM_BYTES
+from pennympi.settings import SettingError
 
 N = 1000  # elements of a part
 
@@ -131,3 +132,13 @@ def test_a_fault_of_the_library_is_raised(comm, monkeypatch, fault):
         comm.Bcast(x)
     with pytest.raises(fault, match="planted"):
         comm.Allreduce(MPI.IN_PLACE, x)
+
+
+@pytest.mark.mpi(min_size=2)
+def test_a_threshold_that_differs_by_rank(comm, monkeypatch):
+    """All ranks raise it before they go different ways."""
+    copy = comm.Dup()
+    monkeypatch.setenv("PENNYMPI_COMM_FROM_BYTES", "64k" if comm.rank else "1k")
+    with pytest.raises(SettingError, match="PENNYMPI_COMM_FROM_BYTES differs"):
+        copy.Bcast(np.ones(1 << 12))
+    copy.Free()
