@@ -25,14 +25,14 @@ _HAS_CUPY = find_spec("cupy") is not None  # else no array lies on a GPU
 class Attribute:
     """What the ranks of one communicator have agreed on.
 
-    team:       None before there is one
+    team:       None before there is one;  can_have_team: as far as is known
     from_bytes: by collective, from which size on a message of the host goes by the team
     at_once:    see calls.py; empty without a team
     left:       calls of smaller messages until the ranks tell one another again whether their arrays lie on GPUs; None:
                 they never do
     """
 
-    __slots__ = ("_calls", "_why_none", "at_once", "from_bytes", "left", "team")
+    __slots__ = ("_calls", "_why_none", "at_once", "can_have_team", "from_bytes", "left", "team")
 
     def __init__(self) -> None:
         self.team: Team | None = None
@@ -41,6 +41,7 @@ class Attribute:
         self.at_once: dict[str, Callable[..., None]] = {}
         self._calls = 0
         self._why_none = ""
+        self.can_have_team = True
 
     def agree(self, comm: MPI.Intracomm, on_gpu: bool) -> bool:
         """Whether an array of any rank lies on a GPU.  Collective.  Raises SettingError.
@@ -82,10 +83,11 @@ class Attribute:
         return self.team
 
     def team_or_none(self, comm: MPI.Intracomm) -> Team | None:
-        """The team; with a warning None where these ranks can have none.  Collective."""
+        """The team; None, the first time with a warning, where these ranks can have none.  Collective."""
         try:
-            return self.make_team(comm)
+            return self.make_team(comm) if self.can_have_team else None
         except Unsupported as reason:  # on every rank
+            self.can_have_team = False
             warnings.warn(f"{reason}; until then its calls go by MPI", stacklevel=5)
             self.from_bytes, self.left = dict.fromkeys(TABLE, NEVER), None
             return None

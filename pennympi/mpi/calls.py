@@ -217,7 +217,11 @@ def at_once(team: Team) -> dict[str, Callable[..., None]]:
         return {}
     moved = {"Bcast": Broadcast, "Allgather": AllGather, "Alltoall": AllToAll}
     calls = {name: _of_bytes(kind)(team._context).run_eager for name, kind in moved.items()}
-    return calls | {"Allreduce": team._sums["any"].run_eager, "Reduce_scatter_block": team._reduce_scatter.run_eager}
+    return calls | {
+        "Allreduce": team._sums["any"].run_eager,
+        "Reduce": lambda *args: team._reduce.run_eager(*args, 0),
+        "Reduce_scatter_block": team._reduce_scatter.run_eager,
+    }
 
 
 def _of_bytes(kind: type[BySize]) -> type[BySize]:

@@ -132,5 +132,7 @@ def _on_device(buffer: Any) -> Any:
     import cupy
 
     memory = MPI.buffer.frombuffer(buffer, True)
+    if not memory.nbytes:  # such an array has no address
+        return cupy.empty(0, "uint8")
     held = cupy.cuda.UnownedMemory(memory.address, memory.nbytes, buffer)
     return cupy.ndarray((memory.nbytes,), "uint8", cupy.cuda.MemoryPointer(held, 0))

@@ -5,6 +5,7 @@ import pytest
 from mpi4py import MPI
 
 import pennympi
+from pennympi.mpi import attribute
 from pennympi.mpi.attribute import FROM_BYTES
 from pennympi.settings import SettingError
 
@@ -142,3 +143,21 @@ def test_a_threshold_that_differs_by_rank(comm, monkeypatch):
     with pytest.raises(SettingError, match="PENNYMPI_COMM_FROM_BYTES differs"):
         copy.Bcast(np.ones(1 << 12))
     copy.Free()
+
+
+@pytest.mark.mpi(min_size=2)
+def test_ranks_ask_alike_where_arrays_lie(comm, monkeypatch):
+    """Where one rank has CuPy they ask at calls number 1, 2, 4 and so on, however each writes its message."""
+    monkeypatch.setattr(attribute, "_HAS_CUPY", comm.rank == 0)
+    copy, asked = comm.Dup(), []
+    plain = attribute.Attribute.agree
+    monkeypatch.setattr(attribute.Attribute, "agree", lambda *args: asked.append(len(calls)) or plain(*args))
+    calls = []
+    for k in range(20):
+        calls.append(k)
+        x = np.full(2, 1.0)
+        copy.Bcast([x, "d"] if k % 3 == comm.rank else x)
+        copy.Allreduce(MPI.IN_PLACE, x) if k % 2 else None
+        assert (x == (comm.size if k % 2 else 1)).all()
+    copy.Free()
+    assert comm.allgather(asked) == [asked] * comm.size and 3 < len(asked) < 8, asked

@@ -7,7 +7,7 @@ from mpi4py import MPI
 import pennympi
 
 PROGRAM = """
-import gc, os, resource, sys
+import gc, os, resource
 import numpy as np
 import pennympi
 from mpi4py import MPI
@@ -44,20 +44,19 @@ def split():
 def grid():
     use(pennympi.Comm(MPI.COMM_WORLD).Create_cart([MPI.COMM_WORLD.size])).Free()
 
-way = globals()[sys.argv[1]]
-for k in range(25):
-    way()
-    if k == 2:
-        before = held()
-after = held()
-assert after[0] <= before[0] + 2 and after[1] <= before[1], (before, after)
+for way in wrapped, disconnected, freed, freed_by_mpi4py, split, grid:
+    for k in range(15):
+        way()
+        if k == 2:
+            before = held()
+    after = held()
+    assert after[0] <= before[0] + 2 and after[1] <= before[1], (way, before, after)
 print("ended well")
 """
 
 
-@pytest.mark.parametrize("way", ["wrapped", "disconnected", "freed", "freed_by_mpi4py", "split", "grid"])
-def test_calls_that_make_a_communicator_each_leave_nothing(way):
-    end = launch(2, "-c", PROGRAM, way, env={"PENNYMPI_TIMEOUT_S": "20"}, limit_s=60)
+def test_calls_that_make_a_communicator_each_leave_nothing():
+    end = launch(2, "-c", PROGRAM, env={"PENNYMPI_TIMEOUT_S": "20"}, limit_s=60)
     assert end.rc == 0 and end.output.count("ended well") == 2, end.output
 
 
@@ -86,8 +85,6 @@ def test_wrappers_share_a_team_and_copies_do_not():
     copy.Free()
     with pytest.raises(pennympi.NotInitialized, match="freed"):
         copy.team  # noqa: B018
-    team.allreduce(MPI.IN_PLACE, pennympi_ones := team.zeros(4))
-    assert (pennympi_ones == 0).all()
     first.Free()
     with pytest.raises(pennympi.NotInitialized, match="freed"):
         second.team  # noqa: B018
