@@ -20,7 +20,7 @@ from .attribute import Attribute, attribute_of
 from .calls import TABLE, Call
 from .flat import Flat
 from .gpu import current_stream, for_gpus
-from .message import NotRead, is_on_gpu, is_plain, size_at_once
+from .message import NotRead, is_on_gpu, is_plain, is_plain_pair, size_at_once, size_of_parts_at_once
 
 _MPI = MPI.Intracomm
 
@@ -125,12 +125,15 @@ def _of_one_buffer(name: str, plain: Callable[..., None]) -> Callable[..., None]
 
 
 def _of_two_buffers(name: str, plain: Callable[..., None]) -> Callable[..., None]:
+    no_size = lambda spec, n_parts: 0  # noqa: E731  as calls.py has it
+    size = {"Allgatherv": size_of_parts_at_once, "Alltoallv": no_size}.get(name, size_at_once)
+
     def method(self: Comm, sendbuf: Any, recvbuf: Any) -> None:
         agreed = self._agreed or self._agree()
-        n_bytes = recvbuf.nbytes if type(recvbuf) is ndarray else size_at_once(recvbuf, self.size)
+        n_bytes = recvbuf.nbytes if type(recvbuf) is ndarray else size(recvbuf, self.size)
         if n_bytes < agreed.from_bytes[name] and (agreed.left is None or agreed.count()):
             return plain(self, sendbuf, recvbuf)
-        if name in agreed.at_once and is_plain(sendbuf) and is_plain(recvbuf) and sendbuf.dtype is recvbuf.dtype:
+        if name in agreed.at_once and is_plain_pair(sendbuf, recvbuf):
             return agreed.at_once[name]("auto", None, None, sendbuf, recvbuf)
         return self._run(name, sendbuf, recvbuf)
 
@@ -140,14 +143,33 @@ def _of_two_buffers(name: str, plain: Callable[..., None]) -> Callable[..., None
 def _of_a_reduction(name: str, plain: Callable[..., None]) -> Callable[..., None]:
     in_parts, by_receive = TABLE[name].in_parts, TABLE[name].by_receive
 
-    def method(self: Comm, sendbuf: Any, recvbuf: Any, *args: Any, **named: Any) -> None:
+    def method(self: Comm, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:
         agreed = self._agreed or self._agree()
         x = recvbuf if by_receive or sendbuf is MPI.IN_PLACE or sendbuf is None else sendbuf
         n_bytes = x.nbytes if type(x) is ndarray else size_at_once(x, self.size if in_parts else 1)
         if n_bytes < agreed.from_bytes[name] and (agreed.left is None or agreed.count()):
+            return plain(self, sendbuf, recvbuf, op)
+        if name in agreed.at_once and op is MPI.SUM and is_plain(recvbuf) and recvbuf.dtype.kind != "b":
+            if is_plain_pair(sendbuf, recvbuf):
+                return agreed.at_once[name]("auto", None, None, sendbuf, recvbuf, "sum")
+            if sendbuf is MPI.IN_PLACE and by_receive:
+                return agreed.at_once[name]("auto", None, None, recvbuf, None, "sum")
+        return self._run(name, sendbuf, recvbuf, op)
+
+    return method
+
+
+def _of_another_reduction(name: str, plain: Callable[..., None]) -> Callable[..., None]:
+    """With a root, or counts."""
+
+    def method(self: Comm, sendbuf: Any, recvbuf: Any, *args: Any, **named: Any) -> None:
+        agreed = self._agreed or self._agree()
+        x = recvbuf if sendbuf is MPI.IN_PLACE or sendbuf is None else sendbuf
+        n_bytes = x.nbytes if type(x) is ndarray else size_at_once(x, 1)
+        if n_bytes < agreed.from_bytes[name] and (agreed.left is None or agreed.count()):
             return plain(self, sendbuf, recvbuf, *args, **named)
-        if name in agreed.at_once and not args and not named and is_plain(recvbuf) and recvbuf.dtype.kind != "b":
-            if is_plain(sendbuf) and sendbuf.dtype is recvbuf.dtype:
+        if name in agreed.at_once and not args and not named:
+            if is_plain_pair(sendbuf, recvbuf) and recvbuf.dtype.kind != "b":
                 return agreed.at_once[name]("auto", None, None, sendbuf, recvbuf, "sum")
         return self._run(name, sendbuf, recvbuf, *args, **named)
 
@@ -214,6 +236,9 @@ for _base, _kind in _KINDS.items():
             _OTHERWISE[_name] = _method
         else:
             setattr(_kind, _name, _method)
+_SHAPES = {
+    "Bcast": _of_one_buffer, "Allreduce": _of_a_reduction, "Reduce_scatter_block": _of_a_reduction,
+    "Reduce": _of_another_reduction, "Reduce_scatter": _of_another_reduction,
+}  # fmt: skip
 for _name, _plain in _OTHERWISE.items():
-    _of = _of_one_buffer if _name == "Bcast" else _of_a_reduction if "educe" in _name else _of_two_buffers
-    setattr(Comm, _name, wraps(_plain)(_of(_name, _plain)))
+    setattr(Comm, _name, wraps(_plain)(_SHAPES.get(_name, _of_two_buffers)(_name, _plain)))

@@ -15,6 +15,7 @@ from ..arrays.dtypes import ALL, dtype_of
 
 _SPECS = (list, tuple)  # quicker than their union
 _ON_HOST = {np.ndarray, bytearray, bytes, memoryview, mmap}
+_handle_of = MPI._handleof
 _DEVICE = (2, 3)  # cudaMemoryTypeDevice, cudaMemoryTypeManaged
 UNKNOWN = 1 << 62  # bytes, of what takes longer to read
 
@@ -73,6 +74,11 @@ def is_plain(x: Any) -> bool:
     return type(x) is np.ndarray and x.flags.carray and x.dtype in _OF_DTYPE
 
 
+def is_plain_pair(x: Any, out: Any) -> bool:
+    """Whether it takes both, of the same elements."""
+    return is_plain(x) and is_plain(out) and x.dtype is out.dtype
+
+
 def is_in_place(buffer: Any) -> bool:
     """mpi4py takes None for MPI.IN_PLACE."""
     return buffer is None or isinstance(buffer, MPI.InPlaceType)
@@ -105,8 +111,16 @@ def size_at_once(spec: Any, n_parts: int) -> int:
         if len(spec) == 3 and type(spec[1]) is int and type(spec[2]) is MPI.Datatype:
             return spec[1] * n_parts * spec[2].size
         if len(spec) == 2 and type(spec[0]) is np.ndarray and type(spec[1]) is MPI.Datatype:
-            return spec[0].nbytes if spec[1].is_predefined else UNKNOWN
-        if len(spec) == 2 and type(spec[0]) is np.ndarray and type(spec[1]) is list and len(spec[1]) == n_parts:
+            return spec[0].nbytes if _handle_of(spec[1]) in _PREDEFINED else UNKNOWN
+    return UNKNOWN
+
+
+def size_of_parts_at_once(spec: Any, n_parts: int) -> int:
+    """The same of a message of parts of any length."""
+    if type(spec) in _SPECS and 2 <= len(spec) <= 4 and type(spec[1]) is list and len(spec[1]) == n_parts:
+        if len(spec) > 2 and type(spec[-1]) is MPI.Datatype:
+            return sum(spec[1]) * spec[-1].size
+        if len(spec) == 2 and type(spec[0]) is np.ndarray:
             return sum(spec[1]) * spec[0].itemsize
     return UNKNOWN
 
@@ -219,7 +233,7 @@ def _named(code: Any) -> MPI.Datatype:
 
 def element_of(datatype: MPI.Datatype) -> Element:
     """What MPI and mpi4py say of a datatype."""
-    handle = MPI._handleof(datatype)
+    handle = _handle_of(datatype)
     if handle in _PREDEFINED:
         return _PREDEFINED[handle]
     if datatype == MPI.DATATYPE_NULL:

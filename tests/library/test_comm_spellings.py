@@ -60,6 +60,12 @@ def without_displacement(values, n_parts):
     return [x, [values.size // n_parts, None], DOUBLE], lambda: x
 
 
+def pair_alone(values, n_parts):
+    """At two ranks it could be taken for counts."""
+    x = np.append([-1.0], values)
+    return [x, [values.size // n_parts, 1]], lambda: x[1:]
+
+
 def four_items(values, n_parts):
     x = np.append([-1.0], values)
     return [x, values.size // n_parts, 1, DOUBLE], lambda: x[1:]
@@ -114,7 +120,7 @@ def columns(values, n_parts):
 
 SPELLINGS = [
     plain, two_dimensions, with_datatype, with_code, with_count, with_number_of_numpy, with_displacement,
-    with_displacement_and_no_count, without_displacement, four_items, bytes_of_it, mapped, every_other,
+    with_displacement_and_no_count, without_displacement, pair_alone, four_items, bytes_of_it, mapped, every_other,
 ]  # fmt: skip
 SENT = [*SPELLINGS, read_only, constant]
 MOVED = [pairs_of_numbers, columns]  # which are not reduced
