@@ -38,9 +38,7 @@ def reduction(op: Any, dtype: DType) -> tuple[str, DType, int]:
     op: a name in NAMES, "mean", or an MPI operator
     Raises ValueError for any other ``op``, or where it has no meaning for the dtype.
     """
-    name = op if isinstance(op, str) else None
-    if isinstance(op, MPI.Op):
-        name = (_OF_BOOLS if dtype.kind == "?" else _BY_HANDLE).get(op.handle)
+    name = name_of(op, dtype) if isinstance(op, MPI.Op) else op if isinstance(op, str) else None
     if name in dtype.reductions:
         return dtype.reductions[name]
     if name in (*NAMES, MEAN):
@@ -48,3 +46,8 @@ def reduction(op: Any, dtype: DType) -> tuple[str, DType, int]:
     raise ValueError(
         f"op {op!r} is not a reduction of this library: use one of {', '.join((*NAMES, MEAN))} (or MPI.SUM and so on)"
     )
+
+
+def name_of(op: MPI.Op, dtype: DType) -> str | None:
+    """The name of MPI's operator, which need not be among the reductions of ``dtype``; None if it has none."""
+    return (_OF_BOOLS if dtype.kind == "?" else _BY_HANDLE).get(op.handle)

@@ -55,6 +55,11 @@ def _stop(*ignored: object) -> None:
         end()
 
 
+def has_stopped() -> bool:
+    """Whether MPI ends: no team may send any more."""
+    return monitor.has_stopped()
+
+
 def _hook() -> None:
     """Replace the hooks of Python."""
     plain, plain_thread = sys.excepthook, threading.excepthook

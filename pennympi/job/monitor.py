@@ -62,6 +62,11 @@ def stop() -> None:
         liveness.monitor_words[liveness.TICKED_NS] = liveness.NEVER_NS
 
 
+def has_stopped() -> bool:
+    """Whether ``stop`` was called, before MPI ends."""
+    return _stopped.is_set()
+
+
 def _run(launcher: int) -> None:
     now_s = time.monotonic()
     while True:

@@ -1,7 +1,8 @@
-"""The collectives of mpi4py that a team can do: their arguments, read as mpi4py reads them, and the call of the team.
+"""The collectives of mpi4py that a team can do: what decides whether it does, and its call.
 
-Each function takes a communicator and the arguments of mpi4py's method of the same name.  It raises NOT_OURS, or the
-team does before it sends anything, where MPI must do the call or say what is wrong with it.
+**Only what MPI makes the same on every rank decides: the bytes of the message, the op, the type of the numbers that are
+reduced, the root, and what the communicator's ranks have agreed on.**  Data that are only moved are moved as bytes, for
+ranks may describe them by different datatypes.
 """
 
 from __future__ import annotations
@@ -13,118 +14,222 @@ import numpy as np
 from mpi4py import MPI
 
 from ..arrays.dtypes import dtype_of
-from ..arrays.operators import reduction
+from ..arrays.operators import name_of
+from ..collectives.by_size import AllGather, AllToAll, Broadcast, BySize
+from ..collectives.kinds import BYTE, Addresses, Kind
 from ..team import Team
-from .message import array_of, check, is_in_place, parts_of
+from .flat import Flat
+from .message import Message, NotRead, is_in_place, message_of, numbers, parts_of
 
 
 class Call(NamedTuple):
-    """A collective that the team can do.
+    """n_bytes: of the message, on every rank;  run: enqueues it on a team; None: a team has no such reduction"""
 
-    message: an array of as many bytes on every rank;  run(team): enqueues it
+    n_bytes: int
+    run: Callable[[Team, Flat], Any] | None
+
+
+class Collective(NamedTuple):
+    """A row of the table.
+
+    read: takes the communicator and the arguments of mpi4py's method.  Raises NotRead
+    from_bytes: from this size on Comm was faster by a team, of NumPy's arrays at two ranks of a node with MPICH 5.0
+    in_parts:   a count in the message is of one rank's part
+    by_receive: the receive buffer is the message; else the send buffer, unless that is MPI.IN_PLACE
     """
 
-    message: Any
-    run: Callable[[Team], Any]
+    read: Callable[..., Call]
+    from_bytes: int
+    in_parts: bool = False
+    by_receive: bool = True
 
 
-def Bcast(comm: MPI.Intracomm, buf: Any, root: int = 0) -> Call:
-    x = array_of(buf, writable=comm.rank != root)
-    return Call(x, lambda team: team.broadcast(x, root))
+def _bcast(comm: MPI.Intracomm, buf: Any, root: int = 0) -> Call:
+    x, sends = message_of(buf), comm.rank == _checked(root, comm)
+    return Call(x.n_bytes, lambda team, flat: team.broadcast(flat.source(x) if sends else flat.result(x), root))
 
 
-def Allreduce(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> Call:
-    out = array_of(recvbuf, writable=True)
-    x, name = out if is_in_place(sendbuf) else array_of(sendbuf), _reduction(op, out)
-    return Call(out, lambda team: team.allreduce(x, out, name))
+def _allreduce(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> Call:
+    out = message_of(recvbuf)
+    x = out if is_in_place(sendbuf) else _alike(message_of(sendbuf), out)
+    name, dtype = _reduction(op, out)
+
+    def run(team: Team, flat: Flat) -> None:
+        if x is out:
+            team.allreduce(flat.both(out, dtype), None, name)
+        else:
+            team.allreduce(flat.source(x, dtype), flat.result(out, dtype), name)
+
+    return Call(out.n_bytes, run if name else None)
 
 
-def Reduce(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0) -> Call:
-    out = array_of(recvbuf, writable=True) if comm.rank == root else None
-    x = out if out is not None and is_in_place(sendbuf) else array_of(sendbuf)
-    name = _reduction(op, x)
-    return Call(x, lambda team: team.reduce(x, out, name, root))
+def _reduce(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0) -> Call:
+    out = message_of(recvbuf) if comm.rank == _checked(root, comm) else None
+    x = out if out and is_in_place(sendbuf) else message_of(sendbuf)
+    name, dtype = _reduction(op, x if out is None else _alike(x, out))
+
+    def run(team: Team, flat: Flat) -> None:
+        if x is out:
+            team.reduce(flat.both(x, dtype), None, name, root)
+        else:
+            team.reduce(flat.source(x, dtype), out and flat.result(out, dtype), name, root)
+
+    return Call(x.n_bytes, run if name else None)
 
 
-def Allgather(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any) -> Call:
-    x, out = _bytes(comm, sendbuf, recvbuf, 1)
-    return Call(out, lambda team: team.all_gather(x, out))
+def _allgather(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any) -> Call:
+    out = message_of(recvbuf, comm.size)
+    x = None if is_in_place(sendbuf) else message_of(sendbuf)
+
+    def run(team: Team, flat: Flat) -> None:
+        if x is None:
+            team.all_gather(MPI.IN_PLACE, flat.both(out))
+        else:
+            team.all_gather(flat.source(x), flat.result(out))
+
+    return Call(out.n_bytes, run)
 
 
-def Alltoall(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any) -> Call:
-    x, out = _bytes(comm, sendbuf, recvbuf, comm.size)
-    return Call(out, lambda team: team.all_to_all(x, out))
+def _alltoall(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any) -> Call:
+    out = message_of(recvbuf, comm.size)
+    x = None if is_in_place(sendbuf) else message_of(sendbuf, comm.size)
+
+    def run(team: Team, flat: Flat) -> None:
+        if x is None:
+            team.all_to_all(flat.both(out))
+        else:
+            team.all_to_all(flat.source(x), flat.result(out))
+
+    return Call(out.n_bytes, run)
 
 
-def Allgatherv(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any) -> Call:
-    out, counts, starts = parts_of(recvbuf, comm.size, writable=True)
-    x: Any = MPI.IN_PLACE if is_in_place(sendbuf) else array_of(sendbuf)
-    return Call(out[: sum(counts)], lambda team: team.all_gatherv(x, out, counts, starts))
+def _allgatherv(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any) -> Call:
+    out = parts_of(recvbuf, comm.size)
+    x = None if is_in_place(sendbuf) else message_of(sendbuf)
+
+    def run(team: Team, flat: Flat) -> None:
+        array, counts, starts = flat.parts(out, x is None, True)
+        team.all_gatherv(flat.source(x) if x else MPI.IN_PLACE, array, counts, starts)
+
+    return Call(out.n_bytes, run)
 
 
-def Alltoallv(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any) -> Call:
-    """Ranks can't know the size of the message alike: it is 0."""
-    out = parts_of(recvbuf, comm.size, writable=True)
-    x: Any = (MPI.IN_PLACE, None, None) if is_in_place(sendbuf) else parts_of(sendbuf, comm.size)
-    return Call(
-        out.array[:0],
-        lambda team: team.all_to_allv(x[0], out.array, x[1], out.counts, x[2], out.starts),
-    )
+def _alltoallv(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any) -> Call:
+    """Each pair of ranks alone knows the size of its parts, so no size decides."""
+    out = parts_of(recvbuf, comm.size)
+    x = None if is_in_place(sendbuf) else parts_of(sendbuf, comm.size)
+
+    def run(team: Team, flat: Flat) -> None:
+        array, counts, starts = flat.parts(out, x is None, True)
+        sent, sent_counts, sent_starts = flat.parts(x, True, False) if x else (MPI.IN_PLACE, None, None)
+        team.all_to_allv(sent, array, sent_counts, counts, sent_starts, starts)
+
+    return Call(0, run)
 
 
-def Reduce_scatter_block(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> Call:
+def _reduce_scatter_block(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> Call:
     in_place = is_in_place(sendbuf)
-    x = array_of(recvbuf if in_place else sendbuf, comm.size, writable=in_place)
-    return _to_part(Team.reduce_scatter, x, x.size // comm.size, None if in_place else recvbuf, op)
+    x = message_of(recvbuf if in_place else sendbuf, comm.size)
+    out = None if in_place else _alike(message_of(recvbuf), x._replace(n_elems=x.n_elems // comm.size))
+    return _to_part(x, out, op, lambda team, name, x, part: team.reduce_scatter(x, part(x.size // comm.size), name))
 
 
-def Reduce_scatter(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, recvcounts: Any, op: MPI.Op = MPI.SUM) -> Call:
+def _reduce_scatter(
+    comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, recvcounts: Any = None, op: MPI.Op = MPI.SUM
+) -> Call:
+    """Without counts, which then all ranks leave out, they tell one another, as mpi4py does it."""
     in_place = is_in_place(sendbuf)
-    x, counts = array_of(recvbuf if in_place else sendbuf, writable=in_place), [int(one) for one in recvcounts]
-    check(len(counts) == comm.size)
-    reduce_to = lambda team, x, out, name: team.reduce_scatterv(x, out, counts, name)  # noqa: E731
-    return _to_part(reduce_to, x, counts[comm.rank], None if in_place else recvbuf, op)
+    x = message_of(recvbuf if in_place else sendbuf)
+    out = None if in_place else message_of(recvbuf)
+    counts = None if recvcounts is None and out else numbers(recvcounts, comm.size)
+    if counts:
+        _alike(x, x._replace(n_elems=sum(counts)))
+        _alike(out or x, x._replace(n_elems=counts[comm.rank] if out else x.n_elems))
+
+    def reduce_to(team: Team, name: Any, x: Any, part: Callable[[int], Any]) -> Any:
+        told = counts or comm.allgather(out and out.n_elems)
+        numbers_per_count = x.size // max(1, sum(told))
+        told = [count * numbers_per_count for count in told]
+        return team.reduce_scatterv(x, part(told[comm.rank]), told, name)
+
+    return _to_part(x, out, op, reduce_to)
 
 
-def _to_part(reduce_to: Callable[..., Any], x: Any, n: int, recvbuf: Any, op: MPI.Op) -> Call:
-    """The result, n elements, in recvbuf.  None: at the start of x, where the team has it in the middle."""
-    out = np.empty_like(x, shape=n) if recvbuf is None else array_of(recvbuf, writable=True)
-    name = _reduction(op, x)
+def _to_part(x: Message, out: Message | None, op: MPI.Op, reduce_to: Callable[..., Any]) -> Call:
+    """Into ``out``.  None: to the start of x, where the team has it in the middle.
 
-    def run(team: Team) -> None:
-        reduce_to(team, x, out, name)
-        if recvbuf is None:
-            x[:n] = out
+    reduce_to: (team, name, array of x, what gives the array of the result for its number of elements); returns that array
+    """
+    name, dtype = _reduction(op, x)
 
-    return Call(x, run)
+    def run(team: Team, flat: Flat) -> None:
+        if out is not None:
+            reduce_to(team, name, flat.source(x, dtype), lambda n: flat.result(out, dtype))
+            return
+        array = flat.both(x, dtype).reshape(-1)
+        part = reduce_to(team, name, array, lambda n: np.empty_like(array, shape=n))
+        array[: part.size] = part
 
-
-def _bytes(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, n_sent: int) -> tuple[Any, Any]:
-    """What is sent, ``n_sent`` parts, and what is received, a part from each rank."""
-    out = array_of(recvbuf, comm.size, writable=True)
-    if is_in_place(sendbuf):
-        return MPI.IN_PLACE, out
-    x = array_of(sendbuf, n_sent)
-    return (x, out) if x.dtype == out.dtype else (x.view("uint8"), out.view("uint8"))
+    return Call(x.n_bytes, run if name else None)
 
 
-def _reduction(op: MPI.Op, x: Any) -> Any:
-    """The name of a reduction of x.  MPI has fewer for bool."""
-    check(isinstance(op, MPI.Op) and (x.dtype != bool or op in (MPI.LAND, MPI.LOR)))
-    return reduction(op, dtype_of(x.dtype))[0]
+def _reduction(op: Any, x: Message) -> tuple[Any, Any]:
+    """Its name, None where a team has none, and the dtype of the numbers.  MPI has fewer for bool."""
+    dtype = x.element.dtype
+    if dtype is None or not isinstance(op, MPI.Op) or (dtype.kind == "b" and op not in (MPI.LAND, MPI.LOR)):
+        return None, None
+    known = dtype_of(dtype)
+    name = name_of(op, known)
+    return (name, dtype) if name in known.reductions else (None, None)
+
+
+def _alike(x: Message, out: Message) -> Message:
+    """x.  Raises NotRead."""
+    if x.n_bytes != out.n_bytes or x.element.dtype != out.element.dtype:
+        raise NotRead
+    return x
+
+
+def _checked(root: Any, comm: MPI.Intracomm) -> int:
+    """The root.  Raises NotRead."""
+    if not isinstance(root, int) or not 0 <= root < comm.size:
+        raise NotRead
+    return root
+
+
+NEVER = 1 << 62
+TABLE = {
+    "Bcast": Collective(_bcast, 1 << 13),
+    "Allreduce": Collective(_allreduce, 1 << 6),
+    "Reduce": Collective(_reduce, 1 << 12, by_receive=False),
+    "Allgather": Collective(_allgather, 1 << 14, in_parts=True),
+    "Alltoall": Collective(_alltoall, 1 << 14, in_parts=True),
+    "Reduce_scatter_block": Collective(_reduce_scatter_block, 1 << 14, in_parts=True, by_receive=False),
+    "Allgatherv": Collective(_allgatherv, 1 << 14, in_parts=True),
+    "Reduce_scatter": Collective(_reduce_scatter, 1 << 14, by_receive=False),
+    "Alltoallv": Collective(_alltoallv, NEVER, in_parts=True),
+}
 
 
 def at_once(team: Team) -> dict[str, Callable[..., None]]:
-    """By mpi4py's method, the call of a team on the host, with arrays of NumPy: (algorithm, stream, sms, *arguments)."""
+    """By name, the call of a team on CPUs with plain arrays (``is_plain``): (algorithm, stream, sms, *arguments)."""
     if team.backend != "host":
         return {}
-    return {
-        "Bcast": team._broadcast.run_eager,
+    moved = {"Bcast": Broadcast, "Allgather": AllGather, "Alltoall": AllToAll}
+    calls = {name: _of_bytes(kind)(team._context).run_eager for name, kind in moved.items()}
+    return calls | {
         "Allreduce": team._sums["any"].run_eager,
-        "Reduce": team._reduce.run_eager,
-        "Allgather": team._all_gather.run_eager,
-        "Alltoall": team._all_to_all.run_eager,
-        "Allgatherv": team._all_gatherv.run_eager,
+        "Reduce": lambda *args: team._reduce.run_eager(*args, 0),
         "Reduce_scatter_block": team._reduce_scatter.run_eager,
-        "Reduce_scatter": team._reduce_scatterv.run_eager,
     }
+
+
+def _of_bytes(kind: type[BySize]) -> type[BySize]:
+    """A collective whose calls are of bytes, whatever the elements, as the other calls of the table are."""
+
+    class OfBytes(kind):  # type: ignore[misc,valid-type]
+        def check(self, *args: Any) -> tuple[Addresses, Kind]:
+            addresses, call = super().check(*args)
+            return addresses, call._replace(n_elems=call.n_elems * call.dtype.item_bytes, dtype=BYTE)
+
+    return OfBytes

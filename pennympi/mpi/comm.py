@@ -1,74 +1,60 @@
 """``Comm``: mpi4py's communicator, whose collectives run on a team where that is faster, or where MPI can't.
 
-Arrays of the host go by the team from a size on, by MPI below it, and by MPI where the team is on GPUs.  The size of a
-message is the same on every rank, so all ranks decide alike.  Arrays on GPUs always go by the team, or through memory
-of the host where it has no such method.
+Arrays of the host go by the team from a size on, by MPI below it, and by MPI where the team is on GPUs; where an array of
+any rank lies on a GPU, by such a team, which takes copies of the others.  calls.py says what may decide.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import wraps
 from importlib.util import find_spec
-from types import MappingProxyType
 from typing import Any
 
 from mpi4py import MPI
 from numpy import ndarray
 
-from ..errors import Unsupported
-from ..settings import setting
-from ..start import init
+from ..errors import NotInitialized
 from ..team import Team
-from . import calls
+from .attribute import Attribute, attribute_of
+from .calls import TABLE, Call
+from .flat import Flat
 from .gpu import current_stream, for_gpus
-from .message import NOT_OURS, array_of, at_least, is_small, sent_or_own
+from .message import NotRead, is_on_gpu, is_plain, is_plain_pair, size_at_once, size_of_parts_at_once
 
 _MPI = MPI.Intracomm
-NEVER = 1 << 62
-# Sizes from which Comm was faster by a team, of NumPy's arrays at two ranks of a node with MPICH 5.0.  The ranks of an
-# Alltoallv can't know its size alike.
-FROM_BYTES = {
-    "Bcast": 1 << 13, "Allreduce": 1 << 6, "Reduce": 1 << 12, "Allgather": 1 << 14, "Alltoall": 1 << 14,
-    "Reduce_scatter_block": 1 << 14, "Allgatherv": 1 << 14, "Reduce_scatter": 1 << 14, "Alltoallv": NEVER,
-}  # fmt: skip
 
 
 class Comm(MPI.Intracomm):
     """An mpi4py intra-communicator; ``Comm(MPI.COMM_WORLD)`` shares its ranks and its context.
 
-    All methods are mpi4py's, with its arguments and errors.  The collectives below may run on a team, which the first
-    such call makes; those of arrays on GPUs also as I... and ..._init.  A blocking call returns when its result is there.
-    On GPUs all ranks of a call pass arrays on GPUs.  ``Free``, or the end of the program, gives the team back.
+    All methods are mpi4py's, with its arguments and errors.  The collectives of ``calls.TABLE`` may run on a team, which
+    the first such call makes; those of arrays on GPUs also as I... and ..._init.  A blocking call returns when its result
+    is there.  The team belongs to the communicator: all that wrap it share it, and it ends with the communicator.
     Raises what mpi4py raises, and what ``Team`` raises: PeerTimeout, CollectiveMismatchError, Unsupported.
     """
 
-    _team: Team | None = None
-    _has_team = True  # or may have one
-    _at_once: Mapping[str, Callable[..., Any]] = MappingProxyType({})
-    _from_bytes = FROM_BYTES
-
-    def __init__(self, comm: MPI.Comm | None = None):
-        from_bytes = setting("PENNYMPI_COMM_FROM_BYTES")
-        if from_bytes is not None:
-            FROM_BYTES.update(dict.fromkeys(FROM_BYTES, from_bytes))
+    _agreed: Attribute | None = None
 
     @property
     def team(self) -> Team:
-        """The team of these ranks; the first use makes it, which is collective."""
-        if self._team is None:
-            self._team = init(MPI.Intracomm(self))
-            self._at_once = calls.at_once(self._team)
-            if self._team.backend == "cuda":
-                self._from_bytes = dict.fromkeys(FROM_BYTES, NEVER)  # of arrays of the host
-        return self._team
+        """The team of these ranks; the first use makes it, which is collective.
+
+        Raises NotInitialized once the communicator is freed, and as ``pennympi.init``.
+        """
+        if self == MPI.COMM_NULL:
+            raise NotInitialized("this communicator is null: it was freed, or this rank is not in it")
+        return self._agree().make_team(self)
 
     def Free(self) -> None:
         """Give the team and the communicator back.  Collective."""
-        if self._team is not None:
-            self._team.finalize()
+        self._end_team()
         super().Free()
+
+    def Disconnect(self) -> None:
+        """Give the team and the communicator back.  Collective."""
+        self._end_team()
+        super().Disconnect()
 
     def __reduce__(self) -> Any:
         """Where a program has made this its MPI.COMM_WORLD or MPI.COMM_SELF, it is pickled by that name."""
@@ -77,152 +63,117 @@ class Comm(MPI.Intracomm):
                 return _predefined, (name,)
         return super().__reduce__()
 
-    # Each collective looks at the size of its message first.  Most calls of arrays of the host go to the team at once.
-    def Bcast(self, buf: Any, root: int = 0) -> None:
-        least = self._from_bytes["Bcast"]
-        if buf.nbytes < least if type(buf) is ndarray else is_small(buf, least):
-            return _MPI.Bcast(self, buf, root)
-        if self._at_once:
-            try:
-                x = buf if type(buf) is ndarray else at_least(buf, least)
-                return self._at_once["Bcast"]("auto", None, None, x, root)
-            except NOT_OURS:
-                pass
-        return self._run("Bcast", buf, root)
+    def _agree(self) -> Attribute:
+        """What the ranks have agreed on."""
+        if self._agreed is None:
+            self._agreed = Attribute() if self == MPI.COMM_NULL else attribute_of(self)
+        return self._agreed
 
-    def Allreduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:
-        least = self._from_bytes["Allreduce"]
-        if recvbuf.nbytes < least if type(recvbuf) is ndarray else is_small(recvbuf, least):
-            return _MPI.Allreduce(self, sendbuf, recvbuf, op)
-        if self._at_once and op is MPI.SUM:
-            try:
-                out = recvbuf if type(recvbuf) is ndarray else at_least(recvbuf, least)
-                x = sendbuf if type(sendbuf) is ndarray else out if sendbuf is MPI.IN_PLACE else array_of(sendbuf)
-                return self._at_once["Allreduce"]("auto", None, None, x, out, "sum")
-            except NOT_OURS:
-                pass
-        return self._run("Allreduce", sendbuf, recvbuf, op)
+    def _end_team(self) -> None:
+        """Before MPI frees the communicator, which it may do later, inside another call."""
+        if self != MPI.COMM_NULL:
+            self._agree().end()
 
-    def Reduce(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM, root: int = 0) -> None:
-        least = self._from_bytes["Reduce"]
-        x = recvbuf if sendbuf is MPI.IN_PLACE else sendbuf
-        if x.nbytes < least if type(x) is ndarray else is_small(x, least):
-            return _MPI.Reduce(self, sendbuf, recvbuf, op, root)
-        if self._at_once and op is MPI.SUM:
-            try:
-                x = sendbuf if type(sendbuf) is ndarray else at_least(sendbuf, least)
-                out = recvbuf if type(recvbuf) is ndarray or self.rank != root else array_of(recvbuf)
-                return self._at_once["Reduce"]("auto", None, None, x, out, "sum", root)
-            except NOT_OURS:
-                pass
-        return self._run("Reduce", sendbuf, recvbuf, op, root)
-
-    def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:
-        least = self._from_bytes["Allgather"]
-        if recvbuf.nbytes < least if type(recvbuf) is ndarray else is_small(recvbuf, least, self):
-            return _MPI.Allgather(self, sendbuf, recvbuf)
-        if self._at_once:
-            try:
-                out = recvbuf if type(recvbuf) is ndarray else at_least(recvbuf, least, self.size)
-                x = sendbuf if type(sendbuf) is ndarray else sent_or_own(sendbuf, out, self)
-                if x.dtype is out.dtype:
-                    return self._at_once["Allgather"]("auto", None, None, x, out)
-            except NOT_OURS:
-                pass
-        return self._run("Allgather", sendbuf, recvbuf)
-
-    def Alltoall(self, sendbuf: Any, recvbuf: Any) -> None:
-        least = self._from_bytes["Alltoall"]
-        if recvbuf.nbytes < least if type(recvbuf) is ndarray else is_small(recvbuf, least, self):
-            return _MPI.Alltoall(self, sendbuf, recvbuf)
-        if self._at_once:
-            try:
-                x = sendbuf if type(sendbuf) is ndarray else array_of(sendbuf, self.size)
-                out = recvbuf if type(recvbuf) is ndarray else at_least(recvbuf, least, self.size)
-                if x.dtype is out.dtype:
-                    return self._at_once["Alltoall"]("auto", None, None, x, out)
-            except NOT_OURS:
-                pass
-        return self._run("Alltoall", sendbuf, recvbuf)
-
-    def Allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:
-        least = self._from_bytes["Allgatherv"]
-        if type(recvbuf) is list and len(recvbuf) == 2 and type(recvbuf[0]) is ndarray:
-            out, counts = recvbuf
-            if out.nbytes < least:
-                return _MPI.Allgatherv(self, sendbuf, recvbuf)
-            counts, starts = counts if type(counts) is tuple and len(counts) == 2 else (counts, None)
-            try:
-                is_list = type(sendbuf) is ndarray and type(counts) is list
-                if is_list and sum(counts) * out.itemsize >= least:
-                    return self._at_once["Allgatherv"]("auto", None, None, sendbuf, out, counts, starts)
-            except NOT_OURS:
-                pass
-        elif is_small(recvbuf, least):
-            return _MPI.Allgatherv(self, sendbuf, recvbuf)
-        return self._run("Allgatherv", sendbuf, recvbuf)
-
-    def Alltoallv(self, sendbuf: Any, recvbuf: Any) -> None:
-        if is_small(recvbuf, self._from_bytes["Alltoallv"]):
-            return _MPI.Alltoallv(self, sendbuf, recvbuf)
-        return self._run("Alltoallv", sendbuf, recvbuf)
-
-    def Reduce_scatter_block(self, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:
-        x = recvbuf if sendbuf is MPI.IN_PLACE else sendbuf
-        least = self._from_bytes["Reduce_scatter_block"]
-        if x.nbytes < least if type(x) is ndarray else is_small(x, least, self):
-            return _MPI.Reduce_scatter_block(self, sendbuf, recvbuf, op)
-        if self._at_once and op is MPI.SUM:
-            try:
-                x = sendbuf if type(sendbuf) is ndarray else at_least(sendbuf, least, self.size)
-                out = recvbuf if type(recvbuf) is ndarray else array_of(recvbuf)
-                return self._at_once["Reduce_scatter_block"]("auto", None, None, x, out, "sum")
-            except NOT_OURS:
-                pass
-        return self._run("Reduce_scatter_block", sendbuf, recvbuf, op)
-
-    def Reduce_scatter(self, sendbuf: Any, recvbuf: Any, recvcounts: Any = None, op: MPI.Op = MPI.SUM) -> None:
-        least = self._from_bytes["Reduce_scatter"]
-        x = recvbuf if sendbuf is MPI.IN_PLACE else sendbuf
-        if x.nbytes < least if type(x) is ndarray else is_small(x, least):
-            return _MPI.Reduce_scatter(self, sendbuf, recvbuf, recvcounts, op)
-        if self._at_once and op is MPI.SUM and type(recvcounts) is list:
-            try:
-                x = sendbuf if type(sendbuf) is ndarray else at_least(sendbuf, least)
-                out = recvbuf if type(recvbuf) is ndarray else array_of(recvbuf)
-                return self._at_once["Reduce_scatter"]("auto", None, None, x, out, recvcounts, "sum")
-            except NOT_OURS:
-                pass
-        return self._run("Reduce_scatter", sendbuf, recvbuf, recvcounts, op)
-
-    def _run(self, name: str, *args: Any) -> None:
+    def _run(self, name: str, *args: Any, **named: Any) -> None:
         """A collective by the team, or by MPI."""
-        call = self._call(name, args, {})
-        if call is None:
-            return _OTHERWISE[name](self, *args)
         try:
-            call.run(self.team)
-        except NOT_OURS:
-            return _OTHERWISE[name](self, *args)
-        if self.team.backend == "cuda":
-            self.team.synchronize(current_stream())
+            call = TABLE[name].read(self, *args, **named)
+        except NotRead:
+            return _OTHERWISE[name](self, *args, **named)
+        team = self._team_for(name, call, (*args, *named.values()))
+        if team is None:
+            return _OTHERWISE[name](self, *args, **named)
+        assert call.run is not None
+        flat = Flat(team.backend == "cuda")
+        call.run(team, flat)
+        if team.backend == "cuda":
+            team.synchronize(current_stream())
+        flat.put_back()
         return None
 
-    def _call(self, name: str, args: tuple[Any, ...], named: dict[str, Any]) -> calls.Call | None:
-        """The call, where the team does it."""
-        try:
-            call: calls.Call = getattr(calls, name)(self, *args, **named)
-        except NOT_OURS:
+    def _team_for(self, name: str, call: Call, args: tuple[Any, ...]) -> Team | None:
+        """The team, where it does the call: on all ranks or on none."""
+        agreed, on_gpu = self._agree(), None
+        if call.n_bytes < agreed.from_bytes[name] and (agreed.left is None or agreed.count()):
             return None
-        on_gpu = not isinstance(call.message, ndarray)
-        if not on_gpu and call.message.nbytes < self._from_bytes[name]:
+        if call.run is None:
             return None
-        try:
-            return call if self._has_team and on_gpu == (self.team.backend == "cuda") else None
-        except Unsupported as reason:
-            warnings.warn(f"{reason}; until then its calls go by MPI", stacklevel=4)
-            self._has_team = False
-            return None
+        if agreed.team is None:
+            if agreed.left == 0:
+                on_gpu = agreed.agree(self, any(map(is_on_gpu, args)))
+            if not on_gpu and call.n_bytes < agreed.from_bytes[name]:
+                return None
+        team = agreed.team_or_none(self)
+        if team is not None and team.backend == "cuda":
+            on_gpu = agreed.agree(self, any(map(is_on_gpu, args))) if on_gpu is None else on_gpu
+            return team if on_gpu else None
+        return team if call.n_bytes >= agreed.from_bytes[name] else None
+
+
+# The methods of the table.  The first thing that they look at is the size of the message: a small one goes by MPI.
+def _of_one_buffer(name: str, plain: Callable[..., None]) -> Callable[..., None]:
+    def method(self: Comm, buf: Any, root: int = 0) -> None:
+        agreed = self._agreed or self._agree()
+        n_bytes = buf.nbytes if type(buf) is ndarray else size_at_once(buf, 1)
+        if n_bytes < agreed.from_bytes[name] and (agreed.left is None or agreed.count()):
+            return plain(self, buf, root)
+        if name in agreed.at_once and is_plain(buf) and type(root) is int and 0 <= root < self.size:
+            return agreed.at_once[name]("auto", None, None, buf, root)
+        return self._run(name, buf, root)
+
+    return method
+
+
+def _of_two_buffers(name: str, plain: Callable[..., None]) -> Callable[..., None]:
+    no_size = lambda spec, n_parts: 0  # noqa: E731  as calls.py has it
+    size = {"Allgatherv": size_of_parts_at_once, "Alltoallv": no_size}.get(name, size_at_once)
+
+    def method(self: Comm, sendbuf: Any, recvbuf: Any) -> None:
+        agreed = self._agreed or self._agree()
+        n_bytes = recvbuf.nbytes if type(recvbuf) is ndarray else size(recvbuf, self.size)
+        if n_bytes < agreed.from_bytes[name] and (agreed.left is None or agreed.count()):
+            return plain(self, sendbuf, recvbuf)
+        if name in agreed.at_once and is_plain_pair(sendbuf, recvbuf):
+            return agreed.at_once[name]("auto", None, None, sendbuf, recvbuf)
+        return self._run(name, sendbuf, recvbuf)
+
+    return method
+
+
+def _of_a_reduction(name: str, plain: Callable[..., None]) -> Callable[..., None]:
+    in_parts, by_receive = TABLE[name].in_parts, TABLE[name].by_receive
+
+    def method(self: Comm, sendbuf: Any, recvbuf: Any, op: MPI.Op = MPI.SUM) -> None:
+        agreed = self._agreed or self._agree()
+        x = recvbuf if by_receive or sendbuf is MPI.IN_PLACE or sendbuf is None else sendbuf
+        n_bytes = x.nbytes if type(x) is ndarray else size_at_once(x, self.size if in_parts else 1)
+        if n_bytes < agreed.from_bytes[name] and (agreed.left is None or agreed.count()):
+            return plain(self, sendbuf, recvbuf, op)
+        if name in agreed.at_once and op is MPI.SUM and is_plain(recvbuf) and recvbuf.dtype.kind != "b":
+            if is_plain_pair(sendbuf, recvbuf):
+                return agreed.at_once[name]("auto", None, None, sendbuf, recvbuf, "sum")
+            if sendbuf is MPI.IN_PLACE and by_receive:
+                return agreed.at_once[name]("auto", None, None, recvbuf, None, "sum")
+        return self._run(name, sendbuf, recvbuf, op)
+
+    return method
+
+
+def _of_another_reduction(name: str, plain: Callable[..., None]) -> Callable[..., None]:
+    """With a root, or counts."""
+
+    def method(self: Comm, sendbuf: Any, recvbuf: Any, *args: Any, **named: Any) -> None:
+        agreed = self._agreed or self._agree()
+        x = recvbuf if sendbuf is MPI.IN_PLACE or sendbuf is None else sendbuf
+        n_bytes = x.nbytes if type(x) is ndarray else size_at_once(x, 1)
+        if n_bytes < agreed.from_bytes[name] and (agreed.left is None or agreed.count()):
+            return plain(self, sendbuf, recvbuf, *args, **named)
+        if name in agreed.at_once and not args and not named:
+            if is_plain_pair(sendbuf, recvbuf) and recvbuf.dtype.kind != "b":
+                return agreed.at_once[name]("auto", None, None, sendbuf, recvbuf, "sum")
+        return self._run(name, sendbuf, recvbuf, *args, **named)
+
+    return method
 
 
 def _predefined(name: str) -> Any:
@@ -274,14 +225,20 @@ def _own_methods(base: Any) -> dict[str, Callable[..., Any]]:
     }
 
 
-_OTHERWISE = {name: getattr(_MPI, name) for name in FROM_BYTES}
+_OTHERWISE = {name: getattr(_MPI, name) for name in TABLE}
 for _base, _kind in _KINDS.items():
     _own = _own_methods(_base)
     _methods = {name: _making_ours(_own[name]) for name in _MAKERS if name in _own}
     if find_spec("cupy"):  # else no array lies on a GPU
-        _methods |= for_gpus(_own, FROM_BYTES)
+        _methods |= for_gpus(_own, TABLE)
     for _name, _method in _methods.items():
-        if _name in FROM_BYTES:
+        if _name in TABLE:
             _OTHERWISE[_name] = _method
         else:
             setattr(_kind, _name, _method)
+_SHAPES = {
+    "Bcast": _of_one_buffer, "Allreduce": _of_a_reduction, "Reduce_scatter_block": _of_a_reduction,
+    "Reduce": _of_another_reduction, "Reduce_scatter": _of_another_reduction,
+}  # fmt: skip
+for _name, _plain in _OTHERWISE.items():
+    setattr(Comm, _name, wraps(_plain)(_SHAPES.get(_name, _of_two_buffers)(_name, _plain)))

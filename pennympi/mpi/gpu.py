@@ -17,8 +17,9 @@ from mpi4py import MPI
 
 from ..errors import Unsupported
 from ..team import Team
-from .calls import Call
-from .message import buffer_of, is_on_gpu
+from .calls import TABLE
+from .flat import Flat
+from .message import NotRead, buffer_of, is_on_gpu
 
 # The argument that a method writes, by place and name; (1, "recvbuf") of others.
 _WRITTEN = dict.fromkeys(("bcast", "recv", "sendrecv_replace"), (0, "buf")) | {"sendrecv": (3, "recvbuf")}
@@ -41,8 +42,14 @@ def _begun(name: str) -> Callable[..., Any]:
     """What a non-blocking collective of arrays on GPUs does."""
 
     def on_gpu(comm: Any, plain: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        call = comm._call(name, args, named)
-        return _stage(comm, plain, args, named) if call is None else _begin(comm.team, call)
+        try:
+            run = TABLE[name].read(comm, *args, **named).run
+        except NotRead:
+            run = None
+        team = comm._agree().team_or_none(comm) if run else None
+        if run is None or team is None or team.backend != "cuda":
+            return _stage(comm, plain, args, named)
+        return _begin(team, run, (args, named))
 
     return on_gpu
 
@@ -180,16 +187,18 @@ def current_stream() -> Any:
     return cupy.cuda.get_current_stream()
 
 
-def _begin(team: Team, call: Call) -> MPI.Request:
+def _begin(team: Team, run: Callable[[Team, Flat], Any], buffers: Any) -> MPI.Request:
     """Enqueue a call on CuPy's current stream; the request completes when the stream has run it.
 
-    Any method of MPI waits for it.
+    Any method of MPI waits for it.  Where an array of this rank had to be copied, the stream has run it on return.
     """
     _check_threads()
-    call.run(team)
+    flat = Flat(True)
+    run(team, flat)
+    flat.put_back()
     request = MPI.Grequest.Start(lambda status: None, lambda: None, lambda _: None)
     held = MPI.Grequest(request)  # MPI's own handle is gone once the user has waited
-    current_stream().launch_host_func(lambda of: of[0].Complete(), (held, call))
+    current_stream().launch_host_func(lambda of: of[0].Complete(), (held, buffers, flat))
     return request
 
 

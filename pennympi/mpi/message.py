@@ -1,10 +1,10 @@
-"""A buffer argument of mpi4py, read as mpi4py reads it: as a flat array of NumPy or CuPy over the same memory."""
+"""A buffer argument of mpi4py, read as mpi4py reads it: its memory, its elements, and the bytes of its message."""
 
 from __future__ import annotations
 
 from itertools import accumulate
 from mmap import mmap
-from operator import add, index
+from operator import index
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,30 +12,76 @@ from mpi4py import MPI
 
 from ..arrays.dlpack import CUDA, CUDA_MANAGED
 from ..arrays.dtypes import ALL, dtype_of
-from ..errors import Unsupported
 
-# What reading raises, and the team before it sends anything, where MPI must do a call or say what is wrong with it.
-NOT_OURS = (TypeError, ValueError, LookupError, BufferError, Unsupported)
-_DTYPES = {dtype.numpy for dtype in ALL.values()}
-_NUMPY_OF: dict[int, np.dtype] = {}  # by the handle of a predefined datatype
 _SPECS = (list, tuple)  # quicker than their union
-_ON_HOST = {np.ndarray, bytearray, bytes, mmap}
-_memory_of: Any = MPI.buffer.frombuffer
+_ON_HOST = {np.ndarray, bytearray, bytes, memoryview, mmap}
 _handle_of = MPI._handleof
 _DEVICE = (2, 3)  # cudaMemoryTypeDevice, cudaMemoryTypeManaged
+UNKNOWN = 1 << 62  # bytes, of what takes longer to read
+
+
+class NotRead(Exception):
+    """mpi4py takes no such argument, and says why."""
+
+
+class Element(NamedTuple):
+    """What a message consists of.
+
+    size, extent: in bytes;  is_dense: elements follow one another without a gap, in order
+    dtype:    NumPy's of the numbers in it, None where they are not of one type that a team knows
+    datatype: MPI's, None where NumPy's dtype was enough
+    """
+
+    size: int
+    extent: int
+    is_dense: bool
+    dtype: np.dtype | None
+    datatype: Any = None
+
+
+class Message(NamedTuple):
+    """``n_elems`` elements from element ``start`` of a buffer on."""
+
+    buffer: Any
+    element: Element
+    n_elems: int
+    start: int = 0
+
+    @property
+    def n_bytes(self) -> int:
+        return self.n_elems * self.element.size
 
 
 class Parts(NamedTuple):
-    """A message of a part for each rank.  counts, starts: in elements"""
+    """A part for each rank: ``counts`` elements from ``starts`` on."""
 
-    array: Any
+    buffer: Any
+    element: Element
     counts: list[int]
     starts: list[int]
 
+    @property
+    def n_bytes(self) -> int:
+        return sum(self.counts) * self.element.size
 
-def buffer_of(spec: Any) -> Any:
-    """The array in an argument, which may be a list with its count and datatype."""
-    return spec[0] if isinstance(spec, _SPECS) and spec else spec
+
+_OF_DTYPE = {one.numpy: Element(one.item_bytes, one.item_bytes, True, one.numpy) for one in ALL.values()}
+_PREDEFINED: dict[int, Element] = {}  # by the datatype's handle
+
+
+def is_plain(x: Any) -> bool:
+    """Whether a team on CPUs takes an argument as it is."""
+    return type(x) is np.ndarray and x.flags.carray and x.dtype in _OF_DTYPE
+
+
+def is_plain_pair(x: Any, out: Any) -> bool:
+    """Whether it takes both, of the same elements."""
+    return is_plain(x) and is_plain(out) and x.dtype is out.dtype
+
+
+def is_in_place(buffer: Any) -> bool:
+    """mpi4py takes None for MPI.IN_PLACE."""
+    return buffer is None or isinstance(buffer, MPI.InPlaceType)
 
 
 def is_on_gpu(spec: Any) -> bool:
@@ -51,108 +97,162 @@ def is_on_gpu(spec: Any) -> bool:
         import cupy
     except ImportError:
         return False
-    return cupy.cuda.runtime.pointerGetAttributes(MPI.buffer.frombuffer(buffer).address).type in _DEVICE
+    return cupy.cuda.runtime.pointerGetAttributes(MPI.buffer.frombuffer(buffer, True).address).type in _DEVICE
 
 
-def is_in_place(buffer: Any) -> bool:
-    """mpi4py takes None for MPI.IN_PLACE."""
-    return buffer is None or isinstance(buffer, MPI.InPlaceType)
+def buffer_of(spec: Any) -> Any:
+    """The array in an argument, which may be a list with its count and datatype."""
+    return spec[0] if isinstance(spec, _SPECS) and spec else spec
 
 
-def array_of(spec: Any, n_parts: int = 1, writable: bool = False) -> Any:
-    """``n_parts`` equal parts.  Raises NOT_OURS.
-
-    spec: x, [x, type], [x, count] or [x, count, type]; a count is of one part, and parts of x alone share it equally
-    """
-    if type(spec) is np.ndarray and spec.flags.carray and spec.dtype in _DTYPES and not spec.size % n_parts:
-        return spec.reshape(-1)  # the common case, in a quarter of the time
-    if not isinstance(spec, list | tuple):
-        return _array(spec, None, None, n_parts, writable)
-    if len(spec) == 3:
-        buffer, count, datatype = spec
-        if type(buffer) in _ON_HOST and type(count) is int and type(datatype) is MPI.Datatype:
-            dtype = _NUMPY_OF.get(_handle_of(datatype))
-            if dtype is not None:  # also common; NumPy compares the sizes
-                return np.ndarray(count * n_parts, dtype, _memory_of(buffer))
-    elif isinstance(spec[1], MPI.Datatype):
-        (buffer, datatype), count = spec, None
-    else:
-        (buffer, count), datatype = spec, None
-    return _array(buffer, count, datatype, n_parts, writable)
+def size_at_once(spec: Any, n_parts: int) -> int:
+    """Bytes of the message in a list, where that is quick to see; else UNKNOWN.  n_parts: counts are of one of them"""
+    if type(spec) in _SPECS:
+        if len(spec) == 3 and type(spec[1]) is int and type(spec[2]) is MPI.Datatype:
+            return spec[1] * n_parts * spec[2].size
+        if len(spec) == 2 and type(spec[0]) is np.ndarray and type(spec[1]) is MPI.Datatype:
+            return spec[0].nbytes if _handle_of(spec[1]) in _PREDEFINED else UNKNOWN
+    return UNKNOWN
 
 
-def at_least(spec: Any, n_bytes: int, n_parts: int = 1) -> Any:
-    """``array_of``.  Raises NOT_OURS, also where the message is smaller."""
-    x = array_of(spec, n_parts)
-    check(x.nbytes >= n_bytes)
-    return x
+def size_of_parts_at_once(spec: Any, n_parts: int) -> int:
+    """The same of a message of parts of any length."""
+    if type(spec) in _SPECS and 2 <= len(spec) <= 4 and type(spec[1]) is list and len(spec[1]) == n_parts:
+        if len(spec) > 2 and type(spec[-1]) is MPI.Datatype:
+            return sum(spec[1]) * spec[-1].size
+        if len(spec) == 2 and type(spec[0]) is np.ndarray:
+            return sum(spec[1]) * spec[0].itemsize
+    return UNKNOWN
 
 
-def is_small(buffer: Any, n_bytes: int, comm: MPI.Comm | None = None) -> bool:
-    """Whether a message is certainly of the host and smaller.
-
-    buffer: not an array of NumPy;  comm: a count in it is of one rank's part
-    """
-    if not (type(buffer) is list or type(buffer) is tuple) or not buffer or type(buffer[0]) not in _ON_HOST:
-        return False
-    if len(buffer) == 3 and type(buffer[1]) is int and type(buffer[2]) is MPI.Datatype:
-        return buffer[1] * (comm.size if comm else 1) * buffer[2].size < n_bytes
-    return (buffer[0].nbytes if type(buffer[0]) is np.ndarray else len(buffer[0])) < n_bytes
-
-
-def sent_or_own(sendbuf: Any, out: np.ndarray, comm: MPI.Intracomm) -> np.ndarray:
-    """What an Allgather sends; in place, this rank's part of ``out``.  Raises NOT_OURS."""
-    if sendbuf is not MPI.IN_PLACE:
-        return array_of(sendbuf)
-    check(out.flags.c_contiguous)
-    n = out.size // comm.size
-    return out.reshape(-1)[comm.rank * n : comm.rank * n + n]
+def message_of(spec: Any, n_parts: int = 1) -> Message:
+    """A message of ``n_parts`` equal parts, and a count is of one of them.  Raises NotRead."""
+    if type(spec) is np.ndarray and spec.dtype in _OF_DTYPE and not spec.size % n_parts:
+        return Message(spec, _OF_DTYPE[spec.dtype], spec.size)  # mostly so
+    buffer, count, start, datatype = _unpacked(spec, _SPECS)
+    element = _element_of(buffer, datatype)
+    first = 0 if start is None else _number(start)
+    if count is not None:
+        return Message(buffer, element, _number(count) * n_parts, first)
+    n_bytes = nbytes_of(buffer) - first * element.extent
+    if n_bytes and element.extent <= 0:
+        raise NotRead
+    n, rest = divmod(n_bytes, element.extent) if n_bytes else (0, 0)
+    if n < 0 or rest or n % n_parts:
+        raise NotRead
+    return Message(buffer, element, n, first)
 
 
-def parts_of(spec: Any, n_parts: int, writable: bool = False) -> Parts:
-    """Parts of any length.  spec: [x, counts] or [x, (counts, starts)], and a type after either.  Raises NOT_OURS."""
-    check(isinstance(spec, list | tuple) and 2 <= len(spec) <= 3)
-    counts, starts = spec[1] if isinstance(spec[1], tuple) and len(spec[1]) == 2 else (spec[1], None)
-    counts = [index(one) for one in counts]
-    starts = [0, *accumulate(counts[:-1])] if starts is None else [index(one) for one in starts]
-    check(n_parts == len(counts) == len(starts) and min(*counts, *starts) >= 0)
-    end = max(map(add, starts, counts))
-    return Parts(_array(spec[0], end, spec[2] if len(spec) == 3 else None, 1, writable), counts, starts)
+def parts_of(spec: Any, n_parts: int) -> Parts:
+    """A message of a part for each rank, of any length.  Raises NotRead."""
+    buffer, counts, starts, datatype = _unpacked(spec, tuple)
+    element = _element_of(buffer, datatype)
+    if counts is None:
+        n, more = divmod(message_of((buffer, datatype) if datatype else buffer).n_elems, n_parts)
+        counts = [n + (part < more) for part in range(n_parts)]
+    counts = numbers([counts] * n_parts if isinstance(counts, int | np.integer) else counts, n_parts)
+    if starts is None:
+        return Parts(buffer, element, counts, [0, *accumulate(counts[:-1])])
+    if isinstance(starts, int | np.integer):
+        starts = [starts * part for part in range(n_parts)]
+    return Parts(buffer, element, counts, numbers(starts, n_parts))
 
 
-def check(holds: bool) -> None:
-    """Raises ValueError if not."""
-    if not holds:
-        raise ValueError
+def _unpacked(spec: Any, pair: Any) -> tuple[Any, Any, Any, Any]:
+    """(buffer, counts, starts, datatype) of an argument.  pair: what may hold counts and starts"""
+    if not isinstance(spec, _SPECS):
+        return spec, None, None, None
+    if len(spec) == 4:
+        return spec[0], spec[1], spec[2], spec[3]
+    if len(spec) == 2 and isinstance(spec[1], MPI.Datatype | str):
+        return spec[0], None, None, spec[1]
+    if not 2 <= len(spec) <= 3:
+        raise NotRead
+    datatype = spec[2] if len(spec) == 3 else None
+    if not isinstance(spec[1], pair):
+        return spec[0], spec[1], None, datatype
+    if len(spec[1]) != 2:
+        raise NotRead
+    return spec[0], spec[1][0], spec[1][1], datatype
 
 
-def _array(buffer: Any, count: Any, datatype: Any, n_parts: int, writable: bool) -> Any:
-    memory = _memory_of(buffer)
-    if datatype is None:
-        dtype = dtype_of(buffer.dtype if hasattr(buffer, "dtype") else np.dtype(memoryview(buffer).format)).numpy
-    else:
-        dtype = _numpy_of(MPI.Datatype.fromcode(datatype) if isinstance(datatype, str) else datatype)
-    if count is None:
-        n, rest = divmod(memory.nbytes, dtype.itemsize)
-        check(rest == n % n_parts == 0)
-    else:
-        n = index(count) * n_parts
-        check(0 <= n * dtype.itemsize <= memory.nbytes)
-    check(not (writable and memory.readonly))
-    if type(buffer) in _ON_HOST or not is_on_gpu(buffer):
-        return np.ndarray(n, dtype, memory)
-    import cupy
-
-    if not memory.nbytes:
-        return cupy.empty(n, dtype)
-    held = cupy.cuda.UnownedMemory(memory.address, memory.nbytes, buffer)
-    return cupy.ndarray((n,), dtype, cupy.cuda.MemoryPointer(held, 0))
+def _number(value: Any) -> int:
+    if not hasattr(value, "__index__") or index(value) < 0:
+        raise NotRead
+    return index(value)
 
 
-def _numpy_of(datatype: MPI.Datatype) -> np.dtype:
-    """NumPy's dtype of a predefined datatype."""
+def numbers(values: Any, n: int) -> list[int]:
+    """``n`` numbers that are not negative.  Raises NotRead."""
+    if not hasattr(values, "__len__") or len(values) != n:
+        raise NotRead
+    return [_number(value) for value in values]
+
+
+def nbytes_of(buffer: Any) -> int:
+    """Bytes of a buffer; 0 of MPI.BOTTOM, which has no end.  Raises NotRead."""
+    if isinstance(buffer, np.ndarray):
+        return buffer.nbytes
+    if is_bottom(buffer):
+        return 0
+    try:
+        return MPI.buffer.frombuffer(buffer, True).nbytes
+    except (TypeError, ValueError, BufferError):  # not an array
+        raise NotRead from None
+
+
+def is_bottom(buffer: Any) -> bool:
+    """mpi4py takes None for MPI.BOTTOM."""
+    return buffer is None or isinstance(buffer, MPI.BottomType)
+
+
+def _element_of(buffer: Any, datatype: Any) -> Element:
+    """Of the datatype in the argument, or else of the buffer.  Raises NotRead."""
+    if isinstance(datatype, MPI.Datatype):
+        return element_of(datatype)
+    if datatype is not None:
+        return element_of(_named(datatype))
+    if isinstance(buffer, np.ndarray):
+        return _OF_DTYPE.get(buffer.dtype) or element_of(_named(buffer.dtype.char))
+    try:
+        code = memoryview(buffer).format.lstrip("@<")  # mpi4py takes this machine's order alone
+    except TypeError:  # of another library
+        if not hasattr(buffer, "dtype"):
+            raise NotRead from None
+        return _OF_DTYPE[dtype_of(buffer.dtype).numpy]
+    return element_of(_named(code))
+
+
+def _named(code: Any) -> MPI.Datatype:
+    """The datatype of a name.  Raises NotRead."""
+    try:
+        return MPI.Datatype.fromcode(code)
+    except (KeyError, TypeError, ValueError):  # no such name
+        raise NotRead from None
+
+
+def element_of(datatype: MPI.Datatype) -> Element:
+    """What MPI and mpi4py say of a datatype."""
     handle = _handle_of(datatype)
-    if handle not in _NUMPY_OF:
-        check(datatype.is_predefined)
-        _NUMPY_OF[handle] = dtype_of(np.dtype(datatype.typestr)).numpy
-    return _NUMPY_OF[handle]
+    if handle in _PREDEFINED:
+        return _PREDEFINED[handle]
+    if datatype == MPI.DATATYPE_NULL:
+        raise NotRead
+    size, extent, basic = datatype.size, datatype.extent, _basic(datatype)
+    known = np.dtype(basic) if basic else None
+    element = Element(size, extent, False, known if known in _OF_DTYPE else None, datatype)
+    if datatype.is_predefined:
+        element = _PREDEFINED[handle] = element._replace(is_dense=size == extent)
+    return element
+
+
+def _basic(datatype: MPI.Datatype) -> str:
+    """NumPy's name of the one basic type that a datatype is made of, "" where there are several."""
+    if datatype.is_predefined:
+        return datatype.typestr
+    inner = datatype.contents[-1]
+    names = {_basic(one) for one in inner}
+    for one in inner:
+        if not one.is_predefined:
+            one.Free()
+    return names.pop() if len(names) == 1 else ""

@@ -5,7 +5,9 @@ import pytest
 from mpi4py import MPI
 
 import pennympi
-from pennympi.mpi import comm as module
+from pennympi.mpi import attribute
+from pennympi.mpi.attribute import FROM_BYTES
+from pennympi.settings import SettingError
 
 N = 1000  # elements of a part
 
@@ -31,7 +33,8 @@ def of_all(comm, n):
 @pytest.mark.mpi
 def test_collectives_by_the_team(comm, monkeypatch):
     """Each beside NumPy, out of place and in place, with MPI's places of the result, whatever the size."""
-    monkeypatch.setattr(module, "FROM_BYTES", dict.fromkeys(module.FROM_BYTES, 0))
+    monkeypatch.setenv("PENNYMPI_COMM_FROM_BYTES", "0")
+    comm = comm.Dup()
     n, me, size = N, comm.rank, comm.size
     x, sums = values(comm, n * size), of_all(comm, n * size).sum(0)
     out, own, root = np.empty(n * size), np.empty(n), size - 1
@@ -59,12 +62,13 @@ def test_collectives_by_the_team(comm, monkeypatch):
     comm.Bcast([x, n * size, MPI.DOUBLE], root=root)
     assert (x == of_all(comm, n * size)[root]).all()
     assert comm.team.n_pes == size
+    comm.Free()
 
 
 @pytest.mark.mpi
 def test_what_goes_by_mpi(comm):
     """Small messages, ops and types that the team does not have, and arguments that MPI refuses."""
-    small = np.ones(module.FROM_BYTES["Allreduce"] // 16)
+    small = np.ones(FROM_BYTES["Allreduce"] // 16)
     comm.Allreduce(MPI.IN_PLACE, small)
     assert (small == comm.size).all()
     bits = np.full(N, 1 << comm.rank, "int32")
@@ -82,7 +86,7 @@ def test_what_goes_by_mpi(comm):
 @pytest.mark.mpi
 def test_sizes_that_differ_by_rank(comm):
     """All ranks go the same way where one has a small part of the result, or a result that it does not need."""
-    n = module.FROM_BYTES["Reduce_scatter"] // 8
+    n = FROM_BYTES["Reduce_scatter"] // 8
     counts = [1] * (comm.size - 1) + [n]
     out = np.empty(counts[comm.rank])
     comm.Reduce_scatter(np.ones(sum(counts)), out, counts)
@@ -112,3 +116,48 @@ def test_what_is_made_of_it(comm):
     line.Free()
     first = comm.Create(comm.group.Incl([0]))
     assert (first == MPI.COMM_NULL) == (comm.rank != 0)
+
+
+@pytest.mark.mpi
+@pytest.mark.parametrize("fault", [TypeError, ValueError, LookupError, BufferError, pennympi.Unsupported])
+def test_a_fault_of_the_library_is_raised(comm, monkeypatch, fault):
+    """No rank goes by MPI because the team's call failed."""
+
+    def failing(*args, **named):
+        raise fault("a planted fault")
+
+    monkeypatch.setattr(type(comm.team), "broadcast", failing)
+    monkeypatch.setattr(type(comm.team), "allreduce", failing)
+    x = [np.ones(1 << 12), MPI.DOUBLE]
+    with pytest.raises(fault, match="planted"):
+        comm.Bcast(x)
+    with pytest.raises(fault, match="planted"):
+        comm.Allreduce(MPI.IN_PLACE, x)
+
+
+@pytest.mark.mpi(min_size=2)
+def test_a_threshold_that_differs_by_rank(comm, monkeypatch):
+    """All ranks raise it before they go different ways."""
+    copy = comm.Dup()
+    monkeypatch.setenv("PENNYMPI_COMM_FROM_BYTES", "64k" if comm.rank else "1k")
+    with pytest.raises(SettingError, match="PENNYMPI_COMM_FROM_BYTES differs"):
+        copy.Bcast(np.ones(1 << 12))
+    copy.Free()
+
+
+@pytest.mark.mpi(min_size=2)
+def test_ranks_ask_alike_where_arrays_lie(comm, monkeypatch):
+    """Where one rank has CuPy they ask at calls number 1, 2, 4 and so on, however each writes its message."""
+    monkeypatch.setattr(attribute, "_HAS_CUPY", comm.rank == 0)
+    copy, asked = comm.Dup(), []
+    plain = attribute.Attribute.agree
+    monkeypatch.setattr(attribute.Attribute, "agree", lambda *args: asked.append(len(calls)) or plain(*args))
+    calls = []
+    for k in range(20):
+        calls.append(k)
+        x = np.full(2, 1.0)
+        copy.Bcast([x, "d"] if k % 3 == comm.rank else x)
+        copy.Allreduce(MPI.IN_PLACE, x) if k % 2 else None
+        assert (x == (comm.size if k % 2 else 1)).all()
+    copy.Free()
+    assert comm.allgather(asked) == [asked] * comm.size and 3 < len(asked) < 8, asked

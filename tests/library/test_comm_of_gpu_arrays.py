@@ -103,9 +103,42 @@ def test_a_grid(comm):
 
 
 def test_arrays_of_the_host_go_by_mpi(comm):
-    """Of any size; a rank of a team on GPUs does not look at them twice."""
+    """Of any size, where no rank passes an array on a GPU."""
     for n in (1, 1 << 17):
         comm.Allreduce(np.full(n, comm.rank + 1.0), out := np.empty(n))
         comm.Allgather([np.full(n, float(comm.rank)), n, MPI.DOUBLE], [every := np.empty((comm.size, n)), n, MPI.DOUBLE])
         assert (out == sum(range(1, comm.size + 1))).all()
         assert (every == np.arange(comm.size)[:, None]).all()
+
+
+@pytest.mark.parametrize("has_team", [True, False])
+@pytest.mark.parametrize("n", [1, 1 << 14])
+def test_ranks_whose_arrays_lie_in_different_places(comm, has_team, n):
+    """Rank 0 passes arrays of the host, the others on their GPUs; then sendbuf and recvbuf of one rank differ."""
+    copy, me, size = comm.Dup(), comm.rank, comm.size
+    if has_team:
+        copy.team  # noqa: B018
+    for module, module_of_out in ((np, np), (np, cupy), (cupy, np)) if me == 0 else ((cupy, cupy),) * 3:
+        data = [np.arange(n * size) + 1000.0 * rank for rank in range(size)]
+        total, x = sum(data), module.asarray(data[me])
+        out, own = module_of_out.zeros(n * size), module_of_out.zeros(n)
+        copy.Allreduce(x, out)
+        assert (out == module_of_out.asarray(total)).all()
+        copy.Reduce(x, out)
+        assert me or (out == module_of_out.asarray(total)).all()
+        copy.Reduce_scatter_block(x, own)
+        assert (own == module_of_out.asarray(total[me * n : (me + 1) * n])).all()
+        copy.Reduce_scatter(x, own, [n] * size)
+        assert (own == module_of_out.asarray(total[me * n : (me + 1) * n])).all()
+        gathered, moved = np.concatenate([one[:n] for one in data]), [one[me * n : (me + 1) * n] for one in data]
+        copy.Allgather(x[:n], out)
+        assert (out == module_of_out.asarray(gathered)).all()
+        copy.Allgatherv(x[:n], [out, [n] * size])
+        assert (out == module_of_out.asarray(gathered)).all()
+        copy.Alltoall(x, out)
+        assert (out == module_of_out.asarray(np.concatenate(moved))).all()
+        copy.Alltoallv([x, [n] * size], [out, [n] * size])
+        assert (out == module_of_out.asarray(np.concatenate(moved))).all()
+        copy.Bcast(x)
+        assert (x == module.asarray(data[0])).all()
+    copy.Free()

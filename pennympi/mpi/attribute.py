@@ -1,0 +1,116 @@
+"""The team of a communicator: an attribute of its handle, which all wrappers of the handle share and MPI deletes."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+from mpi4py import MPI
+
+from ..errors import NotInitialized, Unsupported
+from ..job import exits
+from ..once import once
+from ..settings import SettingError, setting
+from ..start import init
+from ..team import Team
+from .calls import NEVER, TABLE, at_once
+
+FROM_BYTES = {name: row.from_bytes for name, row in TABLE.items()}
+_HAS_CUPY = find_spec("cupy") is not None  # else no array lies on a GPU
+
+
+class Attribute:
+    """What the ranks of one communicator have agreed on.
+
+    team:       None before there is one;  can_have_team: as far as is known
+    from_bytes: by collective, from which size on a message of the host goes by the team
+    at_once:    see calls.py; empty without a team
+    left:       calls of smaller messages until the ranks tell one another again whether their arrays lie on GPUs; None:
+                they never do
+    """
+
+    __slots__ = ("_calls", "_why_none", "at_once", "can_have_team", "from_bytes", "left", "team")
+
+    def __init__(self) -> None:
+        self.team: Team | None = None
+        self.from_bytes = dict.fromkeys(TABLE, 0)
+        self.left: int | None = 0
+        self.at_once: dict[str, Callable[..., None]] = {}
+        self._calls = 0
+        self._why_none = ""
+        self.can_have_team = True
+
+    def agree(self, comm: MPI.Intracomm, on_gpu: bool) -> bool:
+        """Whether an array of any rank lies on a GPU.  Collective.  Raises SettingError.
+
+        Before there is a team they ask at calls number 1, 2, 4, 8 and so on, where one of them has CuPy.
+        """
+        asked = setting("PENNYMPI_COMM_FROM_BYTES")
+        told = -1 if asked is None else asked
+        words = np.array([on_gpu, _HAS_CUPY, told, -told])
+        request = MPI.Intracomm.Iallreduce(comm, MPI.IN_PLACE, words, MPI.MAX)
+        if self.team is None:
+            request.Wait()
+        elif not request.Test():
+            self.team._job.wait(request.Test, lambda: [], "comparison of where arrays lie")
+        any_on_gpu, any_has_cupy, most, least = words.tolist()
+        if most != -least:
+            raise SettingError("PENNYMPI_COMM_FROM_BYTES differs between ranks: set it to the same value on every rank")
+        if self.team is None:
+            self.from_bytes = FROM_BYTES if asked is None else dict.fromkeys(TABLE, asked)
+            self.left = max(1, self._calls) if any_has_cupy else None
+            self._calls += self.left or 0
+        return bool(any_on_gpu)
+
+    def count(self) -> bool:
+        """Whether one more call of a small message goes by MPI before they do; all ranks count the same calls."""
+        if not self.left:
+            return False
+        self.left -= 1
+        return True
+
+    def make_team(self, comm: MPI.Intracomm) -> Team:
+        """The team, made if there is none.  Collective.  Raises as ``pennympi.init``."""
+        if self.team is None:
+            if self._why_none:
+                raise NotInitialized(self._why_none)
+            self.team = init(MPI.Intracomm(comm))
+            on_gpu = self.team.backend == "cuda"  # then they ask at each call
+            self.left, self.at_once = 0 if on_gpu else None, at_once(self.team)
+        return self.team
+
+    def team_or_none(self, comm: MPI.Intracomm) -> Team | None:
+        """The team; None, the first time with a warning, where these ranks can have none.  Collective."""
+        try:
+            return self.make_team(comm) if self.can_have_team else None
+        except Unsupported as reason:  # on every rank
+            self.can_have_team = False
+            warnings.warn(f"{reason}; until then its calls go by MPI", stacklevel=5)
+            self.from_bytes, self.left = dict.fromkeys(TABLE, NEVER), None
+            return None
+
+    def end(self) -> None:
+        """End the team, which its communicator ends with.  Collective; a second call does nothing."""
+        team, self.team, self.at_once = self.team, None, {}
+        self._why_none = "this communicator was freed, and its team with it: wrap one that lives in pennympi.Comm"
+        if team is not None and not exits.has_stopped():  # else MPI ends, and the memory with the process
+            team.finalize()
+
+
+@once
+def _key() -> int:
+    """The key of the attribute, which Dup does not copy."""
+    return MPI.Comm.Create_keyval(delete_fn=lambda comm, key, attribute: attribute.end())
+
+
+def attribute_of(comm: MPI.Intracomm) -> Attribute:
+    """The attribute of a communicator that is not null."""
+    found: Any = MPI.Comm.Get_attr(comm, _key())
+    if found is None:
+        found = Attribute()
+        MPI.Comm.Set_attr(comm, _key(), found)
+    assert isinstance(found, Attribute)
+    return found

@@ -1,0 +1,265 @@
+"""``pennympi.Comm``: the ranks of a call write their arguments in different ways, and all go the same way."""
+
+import mmap
+
+import numpy as np
+import pytest
+from mpi4py import MPI
+
+import pennympi
+
+N = 96  # elements of a part
+DOUBLE, SPACED = MPI.DOUBLE, MPI.DOUBLE.Create_resized(0, 16).Commit()
+
+# A message of float64 in the words of mpi4py: (its argument, a function that reads what the message holds now).
+# values: what it holds;  n_parts: a count is of one of them
+
+
+def plain(values, n_parts):
+    x = values.copy()
+    return x, lambda: x
+
+
+def two_dimensions(values, n_parts):
+    x = np.asfortranarray(values.reshape(2, -1, order="F"))
+    return x, lambda: x.reshape(-1, order="F")
+
+
+def with_datatype(values, n_parts):
+    x = values.copy()
+    return [x, DOUBLE], lambda: x
+
+
+def with_code(values, n_parts):
+    x = values.copy()
+    return (x, "d"), lambda: x
+
+
+def with_count(values, n_parts):
+    x = np.append(values, [-1.0, -1.0])
+    return [x, values.size // n_parts, DOUBLE], lambda: x[:-2]
+
+
+def with_number_of_numpy(values, n_parts):
+    x = values.copy()
+    return [x, np.int64(values.size // n_parts)], lambda: x
+
+
+def with_displacement(values, n_parts):
+    x = np.append([-1.0, -1.0], values)
+    return [x, (values.size // n_parts, 2), DOUBLE], lambda: x[2:]
+
+
+def with_displacement_and_no_count(values, n_parts):
+    x = np.append([-1.0], values)
+    return [x, (None, 1), DOUBLE], lambda: x[1:]
+
+
+def without_displacement(values, n_parts):
+    x = values.copy()
+    return [x, [values.size // n_parts, None], DOUBLE], lambda: x
+
+
+def pair_alone(values, n_parts):
+    """At two ranks it could be taken for counts."""
+    x = np.append([-1.0], values)
+    return [x, [values.size // n_parts, 1]], lambda: x[1:]
+
+
+def four_items(values, n_parts):
+    x = np.append([-1.0], values)
+    return [x, values.size // n_parts, 1, DOUBLE], lambda: x[1:]
+
+
+def bytes_of_it(values, n_parts):
+    x = bytearray(values.tobytes())
+    return [x, DOUBLE], lambda: np.frombuffer(x)
+
+
+def mapped(values, n_parts):
+    x = mmap.mmap(-1, values.nbytes)
+    x[:] = values.tobytes()
+    return [memoryview(x), values.size // n_parts, DOUBLE], lambda: np.frombuffer(x[:])
+
+
+def every_other(values, n_parts):
+    """A derived datatype, from which the program may not take the gaps."""
+    x = np.full(2 * values.size, -1.0)
+    x[::2] = values
+
+    def read():
+        assert (x[1::2] == -1).all()
+        return x[::2]
+
+    return [x, values.size // n_parts, SPACED], read
+
+
+def read_only(values, n_parts):
+    x = values.copy()
+    x.flags.writeable = False
+    return x, lambda: x
+
+
+def constant(values, n_parts):
+    return [values.tobytes(), DOUBLE], lambda: values
+
+
+def pairs_of_numbers(values, n_parts):
+    """As another type of the same size."""
+    x = values.copy()
+    return x.view("complex128"), lambda: x
+
+
+def columns(values, n_parts):
+    """A derived datatype of several numbers each."""
+    x = np.full((2, values.size // 2), -1.0)
+    x[:] = values.reshape(-1, 2).T
+    kind = DOUBLE.Create_vector(2, 1, values.size // 2).Create_resized(0, 8).Commit()
+    return [x, values.size // 2 // n_parts, kind], lambda: x.T.reshape(-1)
+
+
+SPELLINGS = [
+    plain, two_dimensions, with_datatype, with_code, with_count, with_number_of_numpy, with_displacement,
+    with_displacement_and_no_count, without_displacement, pair_alone, four_items, bytes_of_it, mapped, every_other,
+]  # fmt: skip
+SENT = [*SPELLINGS, read_only, constant]
+MOVED = [pairs_of_numbers, columns]  # which are not reduced
+
+
+# The same of parts of any length: starts of a rank's own.
+def packed(values, counts):
+    x = values.copy()
+    return [x, counts], lambda: x
+
+
+def four_items_of_parts(values, counts):
+    x, starts = values.copy(), [sum(counts[:part]) for part in range(len(counts))]
+    return [x, counts, starts, DOUBLE], lambda: x
+
+
+def pair_of_parts(values, counts):
+    """In the opposite order, with gaps."""
+    x, starts = np.full(2 * values.size, -1.0), [2 * sum(counts[part + 1 :]) for part in range(len(counts))]
+    for part, (start, count) in enumerate(zip(starts, counts, strict=True)):
+        x[start : start + count] = values[sum(counts[:part]) :][:count]
+
+    def read():
+        assert (x == -1).sum() >= values.size
+        return np.concatenate([x[start : start + count] for start, count in zip(starts, counts, strict=True)])
+
+    return (x, (np.array(counts, "i"), starts), "d"), read
+
+
+def datatype_of_parts(values, counts):
+    """mpi4py counts them, of a length that differs by one at most."""
+    x = values.copy()
+    return [x, DOUBLE], lambda: x
+
+
+def every_other_of_parts(values, counts):
+    x = np.full(2 * values.size, -1.0)
+    x[::2] = values
+
+    def read():
+        assert (x[1::2] == -1).all()
+        return x[::2]
+
+    return [x, counts, None, SPACED], read
+
+
+PARTS = [packed, four_items_of_parts, pair_of_parts, datatype_of_parts, every_other_of_parts]
+
+
+@pytest.fixture(scope="module")
+def comm():
+    """A communicator of its own context, all of whose collectives go by the team."""
+    made = pennympi.Comm(MPI.COMM_WORLD).Dup()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PENNYMPI_COMM_FROM_BYTES", "0")
+        made.Allreduce(MPI.IN_PLACE, np.ones(1))
+    yield made
+    made.Free()
+
+
+def of_rank(comm, n):
+    """What each rank sends."""
+    return [np.arange(n) * 1.0 + 1000 * rank for rank in range(comm.size)]
+
+
+def run(comm, name, sent, received, *args):
+    """(What this rank gets, what it expects) of a call; ``sent`` or ``received`` None: in place."""
+    n, me, size = N, comm.rank, comm.size
+    parts = name in ("Alltoall", "Reduce_scatter_block")
+    data = of_rank(comm, n if name in ("Allgather", "Allgatherv") else n * size)
+    total = sum(data)
+    own = total[me * n : (me + 1) * n]
+    expected = {
+        "Bcast": data[0], "Allreduce": total, "Reduce": total, "Reduce_scatter_block": own, "Reduce_scatter": own,
+        "Allgather": np.concatenate(data), "Allgatherv": np.concatenate(data),
+        "Alltoall": np.concatenate([one[me * n : (me + 1) * n] for one in data]),
+    }[name]  # fmt: skip
+    if name == "Bcast":
+        buf, read = (sent or received)(data[me] if sent else np.zeros_like(data[me]), 1)
+        comm.Bcast(buf, 0)
+        return read(), expected
+    blank = np.zeros_like(expected)
+    if sent is None:
+        start = data[me]
+        if name in ("Allgather", "Allgatherv"):
+            start = blank.copy()
+            start[me * n : (me + 1) * n] = data[me]
+        blank = start
+    counts = [n] * size if name == "Allgatherv" else size if name in ("Allgather", "Alltoall") else 1
+    if sent is None and name == "Reduce_scatter_block":
+        counts = size
+    recvbuf, read = received(blank, counts)
+    sendbuf = MPI.IN_PLACE if sent is None else sent(data[me], size if parts else 1)[0]
+    getattr(comm, name)(sendbuf, recvbuf, *args)
+    return read()[: expected.size], expected
+
+
+REDUCED = ("Allreduce", "Reduce", "Reduce_scatter_block", "Reduce_scatter")
+ALL = ("Bcast", *REDUCED, "Allgather", "Alltoall", "Allgatherv")
+
+
+@pytest.mark.mpi(min_size=2)
+@pytest.mark.parametrize("name", ALL)
+def test_ranks_that_write_one_message_in_different_ways(comm, name):
+    """Rank 0 in each way, and the others in each way: the result is right, and all go by the team."""
+    received = PARTS if name == "Allgatherv" else SPELLINGS
+    sent = SENT if name in REDUCED else SENT + MOVED
+    args = ([N] * comm.size,) if name == "Reduce_scatter" else ()
+    wrong, before = [], comm.team._job.control.recent().number
+    cases = 0
+    for k, first in enumerate(sent):
+        for m, others in enumerate(sent if name != "Bcast" else received):
+            way = first if comm.rank == 0 else others
+            to = received[(k if comm.rank == 0 else m) % len(received)]
+            if name == "Bcast":
+                got, expected = run(comm, name, first if comm.rank == 0 else None, others)
+            else:
+                if name in REDUCED and (way is every_other) != (to is every_other):
+                    to = way if way is every_other else plain  # mpi4py wants the same datatype
+                got, expected = run(comm, name, way, to, *args)
+            cases += 1
+            if (name != "Reduce" or comm.rank == 0) and not np.array_equal(got, expected):
+                wrong.append((first.__name__, others.__name__, to.__name__))
+    calls = comm.team._job.control.recent().number - before
+    found = comm.team.gather((wrong, calls >= cases))
+    assert found == [([], True)] * comm.size, found
+
+
+@pytest.mark.mpi(min_size=2)
+@pytest.mark.parametrize("name", [name for name in ALL if name not in ("Bcast", "Reduce")])
+def test_in_place_on_one_rank(comm, name):
+    """MPI.IN_PLACE in each way of the receive buffer; Alltoall wants it on all ranks, as MPI does, if on any."""
+    received = PARTS if name == "Allgatherv" else SPELLINGS
+    args = ([N] * comm.size,) if name == "Reduce_scatter" else ()
+    wrong = []
+    for to in received:
+        alone = comm.rank == 0 or name == "Alltoall"
+        got, expected = run(comm, name, None if alone else plain, to if alone or name == "Allgatherv" else plain, *args)
+        if not np.array_equal(got, expected):
+            wrong.append(to.__name__)
+    found = comm.team.gather(wrong)
+    assert found == [[]] * comm.size, found
