@@ -10,7 +10,8 @@ from ..arrays.dtypes import DType
 from ..compile.context import UNREACHABLE
 from ..errors import SymmetricHeapExhausted
 from ..job.job import Job
-from ..job.shared_memory import SharedMemory, room_bytes
+from ..job.memory_room import room_bytes
+from ..job.shared_memory import SharedMemory
 from ..memory.freelist import FreeList, aligned
 from ..settings import setting
 from ..state import state
