@@ -10,6 +10,8 @@ from typing import NamedTuple
 
 from ..settings import setting
 
+MOST_NAMED = 16  # PEs that a message names together
+
 
 class Process(NamedTuple):
     """A process of the job.  node: the same text for processes that share memory and see one another in /proc"""
@@ -37,6 +39,12 @@ def on_host(processes: Sequence[Process], pe: int) -> str:
 def named(processes: Sequence[Process], pe: int) -> str:
     """ "PE 1 (process 17)", or "PE 1 (process 17 on host1)"."""
     return f"PE {pe} (process {processes[pe].pid}{on_host(processes, pe)})"
+
+
+def pes_in_words(pes: Sequence[int]) -> str:
+    """Such as "PE 0, PE 2 and 3 more"."""
+    more = f" and {len(pes) - MOST_NAMED} more" if len(pes) > MOST_NAMED else ""
+    return ", ".join(f"PE {pe}" for pe in pes[:MOST_NAMED]) + more
 
 
 def halted(processes: Sequence[Process], me: int, pe: int) -> str:
