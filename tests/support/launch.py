@@ -54,6 +54,11 @@ def mpirun() -> str:
     return found
 
 
+def foreign(name: str) -> bool:
+    """Whether a variable is what a launcher tells its ranks."""
+    return name.startswith(_FOREIGN)
+
+
 def launch(
     n_pes: int,
     *args: str,
@@ -68,8 +73,8 @@ def launch(
     command: what stands before the arguments instead: another launcher, or another Python
     """
     tag = uuid.uuid4().hex
-    inherited = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
-    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    inherited = {name: value for name, value in os.environ.copy().items() if not foreign(name)}
+    path = os.pathsep.join(filter(None, [str(ROOT), str(ROOT / "tests" / "support"), os.environ.get("PYTHONPATH")]))
     inherited |= _OPEN_MPI | {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "LAUNCH_TAG": tag} | (env or {})
     before, start = _shm(), time.monotonic()
     process = subprocess.Popen(
