@@ -49,8 +49,8 @@ class Heap:
         state.heaps.append(self)
 
     def _room_bytes(self) -> int:
-        """What a PE of this node may still take."""
-        return room_bytes() // self._job.control.n_local
+        """What a PE of this machine may still take."""
+        return room_bytes() // len(self._job.control.beside)
 
     def _gather(self, data: Any) -> list[Any]:
         return self._job.gather(data, "growth of the symmetric heap")

@@ -57,12 +57,14 @@ class Control:
     processes: of the team, in order of PE
     gather:    over the team: gives what every PE passes
     pes:       the PEs of this node, in order;  local, n_local: this PE's place among them, and their number
+    beside:    the PEs of this machine, in order: those of this node, and others that can't share memory with them
     """
 
     def __init__(self, me: int, processes: Sequence[Process], gather: Callable[[Any], list[Any]]):
         self.me, self.processes = me, processes
         self.pes = [pe for pe, process in enumerate(processes) if process.node == processes[me].node]
         self.local, self.n_local = self.pes.index(me), len(self.pes)
+        self.beside = [pe for pe, process in enumerate(processes) if process.machine == processes[me].machine]
         self._memory = SharedMemory(gather, me, self.pes, 8 * (_FAR + len(processes)), "the table of its node's PEs")
         self._bytes = memoryview(self._memory.buffer).cast("B")
         self._words: Any = self._bytes.cast("q")

@@ -14,20 +14,27 @@ MOST_NAMED = 16  # PEs that a message names together
 
 
 class Process(NamedTuple):
-    """A process of the job.  node: the same text for processes that share memory and see one another in /proc"""
+    """A process of the job.
+
+    node:    the same text for processes that share memory and see one another in /proc
+    machine: the same text for processes that share cores and devices
+    """
 
     node: str
     pid: int
+    machine: str
 
 
 def this_process() -> Process:
-    """The process that asks."""
-    node = "/".join(filter(None, (platform.node(), setting("PENNYMPI_NODE"))))
+    """The process that asks.  Its node is that of its name and its PID namespace; nodes.py finds out what shares memory."""
+    machine = platform.node()
+    node = "/".join(filter(None, (machine, setting("PENNYMPI_NODE"))))
     with suppress(OSError), open("/proc/sys/kernel/random/boot_id") as boot:
-        node += f"; {boot.read().strip()}"
+        machine = boot.read().strip()
+        node += f"; {machine}"
     with suppress(OSError):
         node += f"; {os.readlink('/proc/self/ns/pid')}"
-    return Process(node, os.getpid())
+    return Process(node, os.getpid(), machine)
 
 
 def on_host(processes: Sequence[Process], pe: int) -> str:

@@ -161,7 +161,7 @@ except pennympi.Unsupported as error:
 MPI.Init_thread()
 with pennympi.init(comm) as team, pennympi.init() as other:
     total = other.allreduce(team.allreduce(numpy.ones(10)))
-    print("sum", total[0], flush=True)
+    print(f"sum {total[0]}\n", end="", flush=True)
 comm.Free()
 session.Finalize()
 """
