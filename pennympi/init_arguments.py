@@ -6,12 +6,14 @@ from typing import Any, get_args
 
 from .annotations import BackendName
 from .arrays.dtypes import is_int
-from .errors import PennympiError
+from .errors import PennympiError, TopologyError
+from .job.process import pes_in_words
 from .settings import LEAST_HEAP_BYTES, MOST_BYTES, SETTINGS, SettingError, given, setting, shown
 from .topology.layout import Layout
 from .topology.topology import layout_of
 
 MOST_SMS = 1 << 16
+TOPOLOGY = "PENNYMPI_TOPOLOGY"
 
 
 @dataclass(frozen=True)
@@ -40,14 +42,26 @@ def read(n_pes: int, backend: Any, heap_bytes: Any, topology: Any, sms: Any) -> 
             raise ValueError(f"backend {shown(backend)} is unknown: use 'auto', 'host' or 'cuda'")
         heap_bytes = _whole("heap_bytes", heap_bytes, LEAST_HEAP_BYTES, MOST_BYTES)
         sms = _whole("sms", sms, 1, MOST_SMS)
-        layout = layout_of(topology, n_pes)
+        layout, text = _layout(topology, n_pes)
     except (PennympiError, TypeError, ValueError) as error:
         return InitArguments(error)
     backend = setting("PENNYMPI_BACKEND") if backend == "auto" else backend
     arguments = {"backend": backend, "heap_bytes": heap_bytes, "sms": sms}
     alike = settings | {name: (value, repr(value)) for name, value in arguments.items()}
-    alike["topology"] = layout and layout[1:], layout.name if layout else "auto"
+    alike["topology"] = layout and layout[1:], text
     return InitArguments(None, setting("PENNYMPI_TIMEOUT_S"), layout=layout, alike=alike, **arguments)
+
+
+def _layout(topology: Any, n_pes: int) -> tuple[Layout | None, str]:
+    """The layout that this PE asks for, and its name, with the variable that names it.  Raises TypeError, TopologyError."""
+    if topology is not None:
+        layout = layout_of(topology, n_pes)
+        return layout, layout.name if layout else "auto"
+    name = setting(TOPOLOGY)
+    try:
+        return layout_of(name, n_pes), f"{name} ({TOPOLOGY})"
+    except TopologyError as error:
+        raise TopologyError(f"{TOPOLOGY}: {error}") from None
 
 
 def _whole(name: str, value: Any, least: int, most: int) -> int | None:
@@ -70,14 +84,23 @@ def agree(asked: Sequence[InitArguments]) -> None:
     for pe, one in enumerate(asked):
         if one.error is not None:
             raise type(one.error)(f"PE {pe}: {one.error}") if pe else one.error
-    for name, (value, text) in asked[0].alike.items():
+    for name in asked[0].alike:
+        pes_of: dict[str, list[int]] = {}  # by value
         for pe, one in enumerate(asked):
-            other, other_text = one.alike[name]
-            if other != value:
-                differ = f"{name} is {text[:60]} on PE 0 and {other_text[:60]} on PE {pe}"
-                if name not in SETTINGS:
-                    raise ValueError(f"{differ}: give init the same {name} on every PE, or leave it to a setting")
-                raise SettingError(
-                    f"{differ}: set it to the same value on every rank (mpirun -x {name} of Open MPI, "
-                    f"mpirun -genv {name} VALUE of MPICH)"
-                )
+            pes_of.setdefault(repr(one.alike[name][0]), []).append(pe)
+        if len(pes_of) > 1:
+            raise _difference(name, {value: asked[pes[0]].alike[name][1] for value, pes in pes_of.items()}, pes_of)
+
+
+def _difference(name: str, texts: Mapping[str, str], pes_of: Mapping[str, Sequence[int]]) -> ValueError:
+    """The error for PEs that differ in ``name``.  texts: by value"""
+    if len(set(texts.values())) < len(texts):  # files of one name
+        texts = {value: f"{text[:40]} of {value}" for value, text in texts.items()}
+    found = " and ".join(f"{texts[value][:80]} on {pes_in_words(pes)}" for value, pes in pes_of.items())
+    variable = TOPOLOGY if TOPOLOGY in found else name
+    if variable not in SETTINGS:
+        return ValueError(f"{name} is {found}: give init the same {name} on every PE, or leave it to a setting")
+    return SettingError(
+        f"{name} is {found}: set {variable} to the same value on every rank (mpirun -x {variable} of Open MPI, "
+        f"mpirun -genv {variable} VALUE of MPICH)"
+    )

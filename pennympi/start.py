@@ -13,7 +13,7 @@ from .annotations import BackendName
 from .backend import Backend
 from .compile.cache import report_from_here
 from .errors import PeerTimeout, SymmetricHeapExhausted, Unsupported
-from .job import exits
+from .job import ending, exits
 from .job.job import Job
 from .job.on_all import on_all
 from .state import state
@@ -45,11 +45,17 @@ def init(
     Raises TypeError, ValueError (also where the arguments, settings or files of two PEs differ, or one is wrong),
     Unsupported (these PEs cannot use the backend), SymmetricHeapExhausted, PeerTimeout.  Every PE raises the same.
     """
+    if not MPI.Is_initialized() or MPI.Is_finalized():
+        raise Unsupported(
+            "pennympi needs MPI.COMM_WORLD, which MPI has between MPI_Init and MPI_Finalize; a session alone does not do: "
+            "call MPI.Init_thread() before init, and MPI.Finalize() after the last team"
+        )
     comm = MPI.COMM_WORLD if comm is None else comm
     if not isinstance(comm, MPI.Intracomm) or comm == MPI.COMM_NULL:
         raise TypeError(f"comm {comm!r} is not an mpi4py intra-communicator: pass MPI.COMM_WORLD or a part of it")
     mine = init_arguments.read(comm.size, backend, heap_bytes, topology, sms)
     reason = "" if mine.error or mine.backend == "host" else why_no_cuda()
+    ending.prepare(comm)
     exits.install()
     job = Job(comm, mine.timeout_s)
     report_from_here(job.control.local == 0)

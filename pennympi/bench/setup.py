@@ -5,7 +5,7 @@ from argparse import Namespace
 from mpi4py import MPI
 
 from ..errors import Unsupported
-from ..job.shared_memory import room_bytes
+from ..job.memory_room import room_bytes
 from ..settings import setting
 from ..start import why_no_cuda
 from ..team import Team

@@ -10,7 +10,8 @@ from typing import Any
 import cupy
 
 from ..job.job import Job
-from ..job.shared_memory import PAGE_BYTES, SharedMemory, room_bytes
+from ..job.memory_room import room_bytes
+from ..job.shared_memory import PAGE_BYTES, SharedMemory
 from .segments import Segments
 
 _runtime = cupy.cuda.runtime

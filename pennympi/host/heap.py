@@ -10,7 +10,8 @@ from ..arrays.dtypes import DType
 from ..compile.context import UNREACHABLE
 from ..errors import SymmetricHeapExhausted
 from ..job.job import Job
-from ..job.shared_memory import SharedMemory, room_bytes
+from ..job.memory_room import room_bytes
+from ..job.shared_memory import SharedMemory
 from ..memory.freelist import FreeList, aligned
 from ..settings import setting
 from ..state import state
@@ -48,8 +49,8 @@ class Heap:
         state.heaps.append(self)
 
     def _room_bytes(self) -> int:
-        """What a PE of this node may still take."""
-        return room_bytes() // self._job.control.n_local
+        """What a PE of this machine may still take."""
+        return room_bytes() // len(self._job.control.beside)
 
     def _gather(self, data: Any) -> list[Any]:
         return self._job.gather(data, "growth of the symmetric heap")

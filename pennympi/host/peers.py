@@ -39,8 +39,8 @@ class Peers:
         self._record[ctx_words.RECORD_ME] = job.me
         self._timeout_s: float = setting("PENNYMPI_TIMEOUT_S")
         affinities = job.gather(os.sched_getaffinity(0), "count of cores")
-        cores = set().union(*(affinities[pe] for pe in job.control.pes))
-        running = max(job.control.n_local for job in open_jobs)  # a row's PEs share the cores with other rows
+        cores = set().union(*(affinities[pe] for pe in job.control.beside))
+        running = max(len(job.control.beside) for job in open_jobs)  # a row's PEs share the cores with other rows
         self._alive = np.array([job.control.last_alive_address(pe) for pe in range(job.n_pes)], np.int64)
         self.ctx = ctx = np.zeros(ctx_words.PEER_OFFSETS + job.n_pes, np.int64)
         self.ctx_address = ctx.ctypes.data

@@ -23,7 +23,8 @@ NO_PE, ANY_PE = -2, -1  # for whom a PE waits: for no PE, for one that is not kn
 BELIEVED_NS = 200_000_000  # a wait that looked at the clock within this time is taken to go on
 
 # The part of each PE, in int64 words.  A part fills whole pages, so that a PE's stores do not slow the other PEs.
-_PROGRESS, _STATE, _ALIVE, _CLAIMED, _TEXTS = 0, 1, 2, 8, 12  # _ALIVE: three words (liveness.py); _CLAIMED: a sem_t
+_PROGRESS, _STATE, _ALIVE, _ENDS, _CLAIMED, _TEXTS = 0, 1, 2, 5, 8, 12  # _ALIVE: three words (liveness.py);
+# _CLAIMED: a sem_t
 _TEXT_BYTES, _MOST_TEXTS = 96, 64  # of one text; texts that a PE can write down
 _SLOT_WORDS = 1 + _TEXT_BYTES // 8  # of a text: its tag, and its bytes
 _CALL = 1 << 22  # progress = calls entered * _CALL + tag * _MOST_TEXTS + slot of the last call: one store writes all
@@ -56,12 +57,14 @@ class Control:
     processes: of the team, in order of PE
     gather:    over the team: gives what every PE passes
     pes:       the PEs of this node, in order;  local, n_local: this PE's place among them, and their number
+    beside:    the PEs of this machine, in order: those of this node, and others that can't share memory with them
     """
 
     def __init__(self, me: int, processes: Sequence[Process], gather: Callable[[Any], list[Any]]):
         self.me, self.processes = me, processes
         self.pes = [pe for pe, process in enumerate(processes) if process.node == processes[me].node]
         self.local, self.n_local = self.pes.index(me), len(self.pes)
+        self.beside = [pe for pe, process in enumerate(processes) if process.machine == processes[me].machine]
         self._memory = SharedMemory(gather, me, self.pes, 8 * (_FAR + len(processes)), "the table of its node's PEs")
         self._bytes = memoryview(self._memory.buffer).cast("B")
         self._words: Any = self._bytes.cast("q")
@@ -114,6 +117,15 @@ class Control:
         The semaphore is never released, also not by the end of its process.
         """
         return bool(_libc.sem_trywait(self._semaphore) == 0)
+
+    def end(self) -> None:
+        """Write that the job ends: a launcher ends only the processes that it started."""
+        self._words[_ENDS] = 1
+
+    @property
+    def ends(self) -> bool:
+        """True once a PE of the node has called ``end``."""
+        return bool(self._words[_ENDS])
 
     @property
     def entered(self) -> int:

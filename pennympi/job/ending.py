@@ -22,20 +22,26 @@ _FIRST_REPORT_S = 0.5  # a PE that gave up because another PE had done so lets t
 _OTHERS_S = 2.0  # a process that may not say why the job ends gives the one that does this long to end it
 _READ_S = 0.05  # for the launcher to read the message: an abort may make it drop the rest
 _ABORT_S = 1.0  # an abort that takes longer hangs: MPI waits for a thread that is stuck
-rank, n_ranks = 0, 1  # in MPI.COMM_WORLD, asked once because other threads may not call MPI
+rank, n_ranks = 0, 1  # in the largest communicator so far, asked in advance because other threads may not call MPI
 in_process = 0  # id of the process whose ranks these are; a forked child must not end the job of its parent
 _nowhere = open(os.devnull, "w")  # as long as the process lives
 _names: list[socket.socket] = []  # that this process has taken: an address belongs to one socket of the node
 
 
-def prepare() -> None:
-    """Ask MPI what the functions of this file need to know."""
+def prepare(comm: MPI.Intracomm) -> None:
+    """Ask MPI what the functions of this file need to know, before a job over ``comm`` is made.
+
+    The processes of ``comm`` need not be in one MPI.COMM_WORLD: some may have been spawned, or connected.
+    """
     global rank, n_ranks, in_process
-    rank, n_ranks, in_process = MPI.COMM_WORLD.Get_rank(), MPI.COMM_WORLD.Get_size(), os.getpid()
+    in_process = os.getpid()
+    for one in (MPI.COMM_WORLD, comm):
+        if one.Get_size() > n_ranks:
+            rank, n_ranks = one.Get_rank(), one.Get_size()
 
 
 def alone() -> bool:
-    """True if no other rank depends on this process."""
+    """True if no other process depends on this one."""
     return in_process != os.getpid() or not MPI.Is_initialized() or MPI.Is_finalized() or n_ranks == 1
 
 
@@ -77,9 +83,11 @@ def end(report: Callable[[], Any]) -> NoReturn:
             sys.stdout.flush()
         finally:
             time.sleep(_READ_S)
-            _abort()
+            for job in open_jobs:
+                job.control.end()
+            abort()
     time.sleep(_OTHERS_S)
-    _abort()
+    abort()
 
 
 def fail(exc: BaseException) -> NoReturn:
@@ -105,7 +113,8 @@ def claim() -> bool:
     return True
 
 
-def _abort() -> NoReturn:
+def abort() -> NoReturn:
+    """End this process, and all that its launcher has started."""
     _limit(_ABORT_S)
     if MPI.Query_thread() == MPI.THREAD_MULTIPLE or threading.current_thread() is threading.main_thread():
         MPI.COMM_WORLD.Abort(1)

@@ -31,7 +31,6 @@ before_mpi_ends: list[Callable[[], None]] = []  # functions that end the threads
 @once
 def install() -> None:
     """Install the hooks and start the monitor, before the process makes its first Job."""
-    ending.prepare()
     monitor.start()
     atexit.register(_stop)  # which runs after ``_leave``
     try:

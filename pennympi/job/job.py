@@ -13,6 +13,7 @@ from ..state import state
 from ..wall_time import WAITING, timed
 from .beats import Beats
 from .control import DONE, Control
+from .nodes import divided
 from .rendezvous import Meetings
 
 open_jobs = state.jobs
@@ -50,8 +51,9 @@ class Job(Meetings):
             ) from None
         private, self.own_comm = self._comms
         super().__init__(private, timeout_s)
-        self.processes = first.processes
         self._one_thread = threading.Lock()
+        self.processes = first.processes
+        self.processes = divided(self.processes, self.me, lambda obj: self.gather(obj, "init"))
         try:
             self._check_threads()
             self.control = Control(self.me, self.processes, lambda obj: self.gather(obj, "init"))

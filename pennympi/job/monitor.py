@@ -1,7 +1,7 @@
 """The monitor: a thread of each process that wakes up ten times a second, wherever the main thread is.
 
 It shows that a process that compiles is alive.  It ends the job when a device has given up and the program does not ask,
-and the process when the launcher is gone.  It neither calls MPI nor takes a lock that the main thread may hold for long.
+and the process when the launcher is gone, or when a PE that another launcher started has ended the job.  It neither calls MPI nor takes a lock that the main thread may hold for long.
 """
 
 from __future__ import annotations
@@ -11,11 +11,14 @@ import threading
 import time
 from collections.abc import Callable
 
+from mpi4py import MPI
+
 from ..compile.cache import compiling
 from . import ending, liveness
-from .job import closing
+from .job import closing, open_jobs
 
 _TICK_S = 0.1
+_LAUNCHER_S = 1.0  # in which a launcher ends what it has started
 
 
 class DeviceMonitor:
@@ -52,7 +55,9 @@ _stopped = threading.Event()
 
 def start() -> None:
     """Start the thread."""
-    threading.Thread(target=_run, args=(os.getppid(),), name="pennympi monitor", daemon=True).start()
+    is_launched = MPI.COMM_WORLD.Get_size() > 1 or MPI.Comm.Get_parent() != MPI.COMM_NULL
+    launcher = os.getppid() if is_launched else 0
+    threading.Thread(target=_run, args=(launcher,), name="pennympi monitor", daemon=True).start()
 
 
 def stop() -> None:
@@ -68,7 +73,7 @@ def has_stopped() -> bool:
 
 
 def _run(launcher: int) -> None:
-    now_s = time.monotonic()
+    now_s, ends_s = time.monotonic(), float("inf")
     while True:
         time.sleep(_TICK_S)
         before_s, now_s = now_s, time.monotonic()
@@ -81,7 +86,11 @@ def _run(launcher: int) -> None:
             liveness.monitor_words[liveness.TICKED_NS] = now_ns
             if compiling():
                 liveness.show_alive(now_ns)
-            if ending.n_ranks > 1 and os.getppid() != launcher:
+            if launcher and os.getppid() != launcher:
                 os._exit(1)  # mpirun was killed, which Open MPI notices only inside MPI calls, and kernels make none
+            if any(job.control.ends for job in open_jobs):
+                ends_s = min(ends_s, now_s + _LAUNCHER_S)
+                if now_s >= ends_s:
+                    ending.abort()
             for monitor in _monitors:
                 monitor.poll(now_s)

@@ -10,22 +10,31 @@ from typing import NamedTuple
 
 from ..settings import setting
 
+MOST_NAMED = 16  # PEs that a message names together
+
 
 class Process(NamedTuple):
-    """A process of the job.  node: the same text for processes that share memory and see one another in /proc"""
+    """A process of the job.
+
+    node:    the same text for processes that share memory and see one another in /proc
+    machine: the same text for processes that share cores and devices
+    """
 
     node: str
     pid: int
+    machine: str
 
 
 def this_process() -> Process:
-    """The process that asks."""
-    node = "/".join(filter(None, (platform.node(), setting("PENNYMPI_NODE"))))
+    """The process that asks.  Its node is that of its name and its PID namespace; nodes.py finds out what shares memory."""
+    machine = platform.node()
+    node = "/".join(filter(None, (machine, setting("PENNYMPI_NODE"))))
     with suppress(OSError), open("/proc/sys/kernel/random/boot_id") as boot:
-        node += f"; {boot.read().strip()}"
+        machine = boot.read().strip()
+        node += f"; {machine}"
     with suppress(OSError):
         node += f"; {os.readlink('/proc/self/ns/pid')}"
-    return Process(node, os.getpid())
+    return Process(node, os.getpid(), machine)
 
 
 def on_host(processes: Sequence[Process], pe: int) -> str:
@@ -37,6 +46,12 @@ def on_host(processes: Sequence[Process], pe: int) -> str:
 def named(processes: Sequence[Process], pe: int) -> str:
     """ "PE 1 (process 17)", or "PE 1 (process 17 on host1)"."""
     return f"PE {pe} (process {processes[pe].pid}{on_host(processes, pe)})"
+
+
+def pes_in_words(pes: Sequence[int]) -> str:
+    """Such as "PE 0, PE 2 and 3 more"."""
+    more = f" and {len(pes) - MOST_NAMED} more" if len(pes) > MOST_NAMED else ""
+    return ", ".join(f"PE {pe}" for pe in pes[:MOST_NAMED]) + more
 
 
 def halted(processes: Sequence[Process], me: int, pe: int) -> str:

@@ -21,14 +21,13 @@ from mpi4py import MPI
 from ..errors import CollectiveMismatchError, PeerTimeout
 from . import liveness
 from .control import Control, Recent
-from .process import Process, halted, on_host, this_process
+from .process import MOST_NAMED, Process, halted, on_host, pes_in_words, this_process
 
 LIVENESS_INTERVAL_S = 0.05  # between two looks at the signs of life of absent PEs
 LEFT, ARRIVED = 32500, 32502  # message tags, below the 32767 that every MPI has; of meetings the first of NUMBERS
 NUMBERS = 64  # meetings that have tags of their own, in turn: the last tag is below those of beats.py and remote.py
 MOST_BYTES = (1 << 31) - (1 << 20)  # of what a PE brings: MPI counts bytes in 32 bits
 PROCESS_BYTES, NODE_CHARACTERS = 2048, 450  # of a PE's message in ``Arrivals``
-_MOST_NAMED = 16  # PEs that are named together
 
 
 class Arrivals:
@@ -247,7 +246,6 @@ def _together(texts: Mapping[int, str]) -> str:
     """Such as "PE 0, PE 2 in gather; PE 1 in finalize"."""
     parts = []
     for text in dict.fromkeys(texts.values()):
-        pes = [f"PE {pe}" for pe, theirs in texts.items() if theirs == text]
-        more = f" and {len(pes) - _MOST_NAMED} more" if len(pes) > _MOST_NAMED else ""
-        parts.append(f"{', '.join(pes[:_MOST_NAMED])}{more} {text}")
-    return "; ".join(parts[:_MOST_NAMED])
+        pes = [pe for pe, theirs in texts.items() if theirs == text]
+        parts.append(f"{pes_in_words(pes)} {text}")
+    return "; ".join(parts[:MOST_NAMED])

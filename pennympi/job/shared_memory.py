@@ -11,39 +11,15 @@ import errno
 import mmap
 import os
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Any
 
 from ..errors import Unsupported
 from ..units import size_text
+from .memory_room import room_bytes
 
 PAGE_BYTES = mmap.PAGESIZE
 _NO_FILE = -1
 Gather = Callable[[Any], list[Any]]  # gives what every PE of the team passes, in order of PE.  Collective
-
-
-def room_bytes() -> int:
-    """Bytes of memory that the processes of this node may still take, by the system and its cgroup."""
-    room = [_number("/proc/meminfo", "MemAvailable:") or 1 << 62]
-    for folder, limit, used in (
-        ("/sys/fs/cgroup", "memory.max", "memory.current"),
-        ("/sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),
-    ):
-        most, now = _number(f"{folder}/{limit}"), _number(f"{folder}/{used}")
-        if most is not None and now is not None:
-            cached = _number(f"{folder}/memory.stat", "inactive_file") or 0  # the kernel drops it first
-            room.append(max(0, most - now + cached))
-    return min(room)
-
-
-def _number(path: str, name: str = "") -> int | None:
-    """The number in a file, or in its line "name number [kB]", in bytes; None if there is none."""
-    with suppress(OSError, ValueError, IndexError), open(path) as file:
-        for line in file:
-            words = line.split()
-            if not name or words[0] == name:
-                return int(words[1 if name else 0]) << (10 if words[2:] == ["kB"] else 0)
-    return None
 
 
 class SharedMemory:

@@ -12,7 +12,7 @@ def numbers(current, nodes, n_gpus):
 
     def of(me, pes):
         runtime = SimpleNamespace(getDeviceCount=lambda: n_gpus, getDevice=lambda: current[me])
-        control = SimpleNamespace(pes=pes, local=pes.index(me), n_local=len(pes))
+        control = SimpleNamespace(beside=pes)
         job = SimpleNamespace(me=me, control=control, gather=lambda mine, what: current)
         with imported_over({"cupy": SimpleNamespace(cuda=SimpleNamespace(runtime=runtime))}, "which_gpu") as module:
             return module.number_of_gpu(job)

@@ -34,6 +34,12 @@ FAILS = [
     (4, "small halves", LONG_S, 1, r"ValueError: broken in one half"),
     # a rank that leaves
     *((n, f"struck {where} {fault} 1", LONG_S, 1, LEFT) for n, where, fault in EXITS),
+    # processes that one launcher has started later, and those of two launchers
+    (1, "connected spawned raises 0", LONG_S, 1, "ValueError: broken(.|\n)*pennympi: PE 0 of 3 ended the job"),
+    (1, "connected spawned raises 2", LONG_S, 1, "ValueError: broken(.|\n)*pennympi: PE 2 of 3 ended the job"),
+    (1, "connected spawned_one leaves 1", LONG_S, 1, LEFT),
+    (2, "connected accepted raises 0", LONG_S, 2, "ValueError: broken(.|\n)*pennympi: PE 0 of 4 ended the job"),
+    (2, "connected accepted leaves 1", LONG_S, 2, LEFT),
     # a rank that is stopped: in a kernel, and elsewhere
     (4, "struck collective SIGSTOP 3", SHORT_S, SHORT_S, STOPPED),
     (4, f"struck {STOPPED_PLACE} SIGSTOP 2", SHORT_S, SHORT_S, "PeerTimeout: PE .* (is stopped|has not)"),
@@ -60,6 +66,8 @@ WELL = {
     "a PE compiles": (2, "small compiling", 1),
     "a PE is busy on another team, and most wait for a PE that waits": (4, "small skewed busy", 1),
     "a sign of life comes late": (2, "small late_sign", LONG_S),
+    "a master and its workers": (1, "connected spawned none 0", LONG_S),
+    "two jobs that meet": (2, "connected accepted none 0", LONG_S),
     "a PE ends late": (2, f"small forgetful 0 {0.7 * SHORT_S}", SHORT_S),
 }
 
@@ -137,6 +145,32 @@ def test_a_forked_child_has_no_place_in_the_job(ended):
     """Its calls are refused, and its end is not the job's."""
     assert ended.rc == 0 and ended.output.count("child refused 4") == 2, ended.output
     assert ended.output.count("child ended with 3, {True}") == 2, ended.output
+
+
+SESSION = """
+import mpi4py, numpy
+mpi4py.rc.initialize = False
+from mpi4py import MPI
+import pennympi
+session = MPI.Session.Init()
+comm = MPI.Intracomm.Create_from_group(session.Create_group("mpi://WORLD"))
+try:
+    pennympi.init(comm)
+except pennympi.Unsupported as error:
+    print("refused:", error, flush=True)
+MPI.Init_thread()
+with pennympi.init(comm) as team, pennympi.init() as other:
+    total = other.allreduce(team.allreduce(numpy.ones(10)))
+    print(f"sum {total[0]}\n", end="", flush=True)
+comm.Free()
+session.Finalize()
+"""
+
+
+def test_a_session_alone_is_refused_and_may_stand_beside_mpi_init():
+    ended = launch(2, "-c", SESSION, env=settled(2, PENNYMPI_BACKEND="host"), limit_s=60)
+    assert ended.rc == 0 and ended.output.count("sum 4.0") == 2, ended.output
+    assert ended.output.count("refused: pennympi needs MPI.COMM_WORLD") == 2, ended.output
 
 
 OWN = """

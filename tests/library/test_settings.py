@@ -83,6 +83,7 @@ def test_a_bad_value_names_the_variable_the_value_and_the_remedy(monkeypatch, na
 def test_init_compares_settings_and_arguments(team, monkeypatch):
     """A setting that is wrong or differs on the last PE is an error on every PE, unless it may differ."""
     last, me_last = team.n_pes - 1, team.me == team.n_pes - 1
+    pes = ", ".join(f"PE {pe}" for pe in range(last))
     for name, one, other in (
         ("TIMEOUT_S", "60", "5"), ("DEBUG", "", "1"), ("ALGORITHM", "", "allreduce:ring"),
         ("MULTICAST", "", "0"), ("SYMMETRIC_SIZE", "64m", "65m"), ("TUNED", "none", "auto"),
@@ -90,12 +91,12 @@ def test_init_compares_settings_and_arguments(team, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setenv(f"PENNYMPI_{name}", other if me_last else one)
             default = SETTINGS[f"PENNYMPI_{name}"].default
-            bad_init(team, SettingError, f"PENNYMPI_{name} is {one or default} on PE 0 and {other} on PE {last}: set it")
+            bad_init(team, SettingError, f"PENNYMPI_{name} is {one or default} on {pes} and {other} on PE {last}: set PENNYMPI_{name} to")
     with monkeypatch.context() as patch:
         patch.setenv("PENNYMPI_TIMEOUT_S", "1e12" if me_last else "60")
         bad_init(team, SettingError, f"PE {last}: PENNYMPI_TIMEOUT_S='1e12' cannot be used")
     for name, one, other in (("heap_bytes", 1 << 20, 2 << 20), ("sms", None, 3)):
-        message = f"{name} is {one} on PE 0 and {other} on PE {last}: give init the same {name} on every PE"
+        message = f"{name} is {one} on {pes} and {other} on PE {last}: give init the same {name} on every PE"
         bad_init(team, ValueError, message, **{name: other if me_last else one})
     for name, bad, error, message in (
         ("heap_bytes", 1e9, TypeError, "heap_bytes must be an int from 4096 to .*, or None, got 1000000000.0"),
@@ -114,6 +115,31 @@ def test_init_compares_settings_and_arguments(team, monkeypatch):
         patch.setenv("PENNYMPI_TIMEOUT_S", "6e1" if me_last else "60")  # the same value
         patch.setenv("PENNYMPI_TOPOLOGY", f"one-node-of-{team.n_pes}" if me_last else f"1-nodes-of-{team.n_pes}")
         pennympi.init(team.comm, heap_bytes=16 << 20 if team.backend == "host" else None).finalize()
+
+
+@pytest.mark.mpi(min_size=2)
+def test_init_compares_topologies_and_names_the_variable(team, monkeypatch, tmp_path):
+    n, last, me_last = team.n_pes, team.n_pes - 1, team.me == team.n_pes - 1
+    pes = ", ".join(f"PE {pe}" for pe in range(last))
+    by, apart, together = r"\(PENNYMPI_TOPOLOGY\)", f"{n}-nodes-of-one", f"one-node-of-{n}"
+    remedy = "set PENNYMPI_TOPOLOGY to the same value on every rank"
+    if me_last:
+        monkeypatch.setenv("PENNYMPI_TOPOLOGY", apart)
+    else:
+        monkeypatch.delenv("PENNYMPI_TOPOLOGY", raising=False)
+    bad_init(team, SettingError, f"topology is auto {by} on {pes} and {apart} {by} on PE {last}: {remedy}")
+    argument = None if me_last else together
+    bad_init(team, SettingError, f"is {together} on {pes} and {apart} {by} on PE {last}: {remedy}", topology=argument)
+    monkeypatch.setenv("PENNYMPI_TOPOLOGY", "no such file" if me_last else "auto")
+    bad_init(team, pennympi.TopologyError, f"PE {last}: PENNYMPI_TOPOLOGY: topology 'no such file' is neither")
+    monkeypatch.chdir(tmp_path)  # a folder of each rank
+    (tmp_path / "nodes.toml").write_text(f"[[node]]\npes = 1\ncount = {n}\n" if me_last else f"[[node]]\npes = {n}\n")
+    monkeypatch.setenv("PENNYMPI_TOPOLOGY", "nodes.toml")
+    same_name = rf"topology is nodes.toml {by} of \(\(0, 0.* on {pes} and nodes.toml {by} of \(\(0, 1.* on PE {last}: "
+    bad_init(team, SettingError, same_name)
+    monkeypatch.setenv("PENNYMPI_TOPOLOGY", together if me_last else apart)
+    with pennympi.init(team.comm, topology="auto", heap_bytes=16 << 20 if team.backend == "host" else None):
+        pass  # the variable says nothing then
 
 
 def test_the_users_folders_follow_xdg(monkeypatch):

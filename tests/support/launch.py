@@ -57,6 +57,11 @@ def mpirun() -> str:
     return found
 
 
+def foreign(name: str) -> bool:
+    """Whether a variable is what a launcher tells its ranks."""
+    return name.startswith(_FOREIGN)
+
+
 def launch(
     n_pes: int,
     *args: str,
@@ -71,7 +76,8 @@ def launch(
     command: what stands before the arguments instead: another launcher, or another Python
     """
     tag = uuid.uuid4().hex
-    path = os.pathsep.join(filter(None, [str(ROOT), _INHERITED.get("PYTHONPATH")]))
+    folders = str(ROOT), str(ROOT / "tests" / "support"), _INHERITED.get("PYTHONPATH")
+    path = os.pathsep.join(filter(None, folders))
     fixed = {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "LAUNCH_TAG": tag}
     before, start = _shm(), time.monotonic()
     process = subprocess.Popen(
