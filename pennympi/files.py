@@ -22,7 +22,7 @@ class FileError(PennympiError, ValueError):
 def read_toml(path: Path) -> dict[str, Any]:
     """What a TOML file of at most LARGEST_BYTES holds.  Raises FileError for anything else, at once."""
     try:
-        if reason := _why_no_file(path):  # a pipe would wait for its writer
+        if reason := why_no_file(path):  # a pipe would wait for its writer
             raise OSError(reason)
         if path.stat().st_size > LARGEST_BYTES:
             raise OSError(f"it has more than {LARGEST_BYTES} bytes")
@@ -33,7 +33,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise FileError(f"{path} is not TOML that can be read: {error}") from None
 
 
-def _why_no_file(path: Path) -> str:
+def why_no_file(path: Path) -> str:
     """What stands at ``path`` in place of a regular file, in words, or "" if there is such a file or nothing."""
     if not path.exists() or path.is_file():
         return ""
@@ -63,7 +63,7 @@ def replacing(path: Path) -> Iterator[Path]:
     The mode and, where that is allowed, the owner of an older file stay.  A mount point, which can't be renamed, is
     overwritten.
     """
-    if reason := _why_no_file(path):
+    if reason := why_no_file(path):
         raise OSError(reason)
     part = _part(path)
     older = os.stat(path) if os.path.lexists(os.path.realpath(path)) else None
@@ -98,7 +98,7 @@ def _rename(part: Path, name: str) -> None:
 def why_unwritable(path: Path) -> str:
     """Why a file cannot be written there, or "" if it can.  It tries, because permissions alone do not decide it."""
     try:
-        if reason := _why_no_file(path):
+        if reason := why_no_file(path):
             return reason
         part = _part(path)
         if not part.parent.exists():

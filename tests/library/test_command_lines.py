@@ -155,9 +155,10 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize(("command", "program"), [
-    ("run", "solver.py"), ("run", "-m solver"), ("precompile sm_90", "solver.py"), ("precompile --beyond sm_90", "-m solver"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("command", "program"),
+    [("run", "solver.py"), ("run", "-m solver"), ("precompile sm_90", "solver.py"), ("precompile --beyond sm_90", "-m solver")],
+)
 def test_programs_that_commands_run(folder, command, program):
     """A file and a module, with options of their own that are those of the command, too."""
     words = f"-X dev -m pennympi {command} {program} -m --beyond --steps 3".split()
