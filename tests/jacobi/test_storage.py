@@ -59,6 +59,11 @@ def replace(make):
     return change
 
 
+def stored(data=None, **kind):
+    """What stores the points of /field, or other data, in another way."""
+    return replace(lambda file, whole: file.create_dataset("field", data=whole if data is None else data, **kind))
+
+
 def points(value):
     def change(path):
         with h5py.File(path, "r+") as file:
@@ -107,10 +112,10 @@ UNREADABLE = {  # what alters the file, and the message
     "no field": (replace(lambda file, whole: None), NO_FIELD),
     "a group": (replace(lambda file, whole: file.create_group("field")), NO_FIELD),
     "a type": (replace(lambda file, whole: file.__setitem__("field", np.dtype("f4"))), NO_FIELD),
-    "no checksums": (replace(lambda file, whole: file.create_dataset("field", data=whole)), NO_FIELD),
-    "float64": (replace(lambda file, whole: file.create_dataset("field", data=whole, dtype="f8", fletcher32=True)), NO_FIELD),
-    "big-endian": (replace(lambda file, whole: file.create_dataset("field", data=whole, dtype=">f4", fletcher32=True)), NO_FIELD),
-    "texts": (replace(lambda file, whole: file.create_dataset("field", data=["a"])), NO_FIELD),
+    "no checksums": (stored(), NO_FIELD),
+    "float64": (stored(dtype="f8", fletcher32=True), NO_FIELD),
+    "big-endian": (stored(dtype=">f4", fletcher32=True), NO_FIELD),
+    "texts": (stored(["a"]), NO_FIELD),
     "a link to nothing": (replace(lambda file, whole: file.__setitem__("field", h5py.SoftLink("/no"))), NO_FIELD),
     "NaN": (points(np.nan), "its /field has points that are not finite"),
     "infinity": (points(-np.inf), "its /field has points that are not finite"),

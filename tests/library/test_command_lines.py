@@ -157,7 +157,12 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("command", "program"),
-    [("run", "solver.py"), ("run", "-m solver"), ("precompile sm_90", "solver.py"), ("precompile --beyond sm_90", "-m solver")],
+    [
+        ("run", "solver.py"),
+        ("run", "-m solver"),
+        ("precompile sm_90", "solver.py"),
+        ("precompile --beyond sm_90", "-m solver"),
+    ],
 )
 def test_programs_that_commands_run(folder, command, program):
     """A file and a module, with options of their own that are those of the command, too."""

@@ -58,7 +58,7 @@ def expected(name, op, n_pes, count, phase=0):
 def _inputs(name, op, n_pes):
     dtype, raw = TABLE[name], _raw(n_pes)
     if dtype.kind in "iu":
-        return raw.astype(dtype.numpy)  # the low bits: any value, so that sums and products wrap, and those of an average not
+        return raw.astype(dtype.numpy)  # the low bits: any value, so that sums and products wrap
     if op == "prod":
         values = np.array([1, -1, 2, 0.5], np.float32)[raw % 4]
     elif op in ("min", "max"):

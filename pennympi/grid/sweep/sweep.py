@@ -60,8 +60,8 @@ class Sweep:
         """Sweep in stream order, from u; can be captured in a CUDA graph.  Collective.
 
         It exchanges the halos that it reads itself.  The halos of the newest field are left as they are.
-        After an odd number of sweeps u holds an older field, and which one depends on the engine: before the next call set
-        u, or call a plan from v to u.
+        After an odd number of sweeps u holds an older field, and which one depends on the engine: before the next call
+        set u, or call a plan from v to u.
         Raises NotInitialized, TypeError (not a stream), ValueError (a field was freed), PeerTimeout.
         """
         self._enter(self._text)
