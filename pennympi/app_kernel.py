@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from .arrays.dtypes import MOVED, TABLE, DType
+from .arrays.dtypes import MOVED, TABLE, DType, is_int
 from .backend import Kernel
 from .collectives.base import CollectiveContext
 from .compile.bind import annotated_kinds, annotations, parameters, records
@@ -71,10 +71,13 @@ class AppKernel:
             self._guard.check_open()
         if threads is None:
             threads = min(self._bounds.max_threads, DEFAULT_THREADS)
+        if not is_int(blocks):
+            wanted = "the first argument of a launch is the number of blocks, such as 4"
+            raise TypeError(f"{wanted}: kernel {self._name} got one of type {type(blocks).__name__}")
         if blocks < 1:
             raise ValueError(f"blocks {blocks}: a launch needs at least one block")
         most = self._bounds.max_threads
-        if not 1 <= threads <= most or threads % WARP_THREADS:
+        if not is_int(threads) or not 1 <= threads <= most or threads % WARP_THREADS:
             raise ValueError(f"threads {threads} is not a multiple of {WARP_THREADS} up to {most}")
         values, kinds = self._numbers(args), self._kinds
         for i, value in enumerate(values):
@@ -127,7 +130,8 @@ class AppKernel:
         fitting, is_float = self._fitting[i], isinstance(value, _FLOATS)
         if is_float or isinstance(value, _INTS):
             if fitting or (is_float and self._annotations[i] is int):
-                self._refuse(i, f"the number {value}")
+                element = ": the view of an element is x[i:i+1]" * isinstance(value, np.generic)
+                self._refuse(i, f"the number {value}{element}")
             return float(value) if is_float else int(value)
         view = self._arrays.array_view(value, False)
         self._arrays.holds(view)

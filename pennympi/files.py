@@ -1,6 +1,9 @@
 """Small files: read if they are what they should be, and written beside their names and renamed."""
 
+import errno
 import os
+import shutil
+import stat
 import tomllib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -19,7 +22,7 @@ class FileError(PennympiError, ValueError):
 def read_toml(path: Path) -> dict[str, Any]:
     """What a TOML file of at most LARGEST_BYTES holds.  Raises FileError for anything else, at once."""
     try:
-        if reason := _why_no_file(path):  # a pipe would wait for its writer
+        if reason := why_no_file(path):  # a pipe would wait for its writer
             raise OSError(reason)
         if path.stat().st_size > LARGEST_BYTES:
             raise OSError(f"it has more than {LARGEST_BYTES} bytes")
@@ -30,7 +33,7 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise FileError(f"{path} is not TOML that can be read: {error}") from None
 
 
-def _why_no_file(path: Path) -> str:
+def why_no_file(path: Path) -> str:
     """What stands at ``path`` in place of a regular file, in words, or "" if there is such a file or nothing."""
     if not path.exists() or path.is_file():
         return ""
@@ -55,21 +58,47 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """The name to write a file under.  At the end of the block it gets its own, or is removed after an error."""
+    """The name to write a file under.  At the end of the block it gets its own, or is removed after an error.
+
+    The mode and, where that is allowed, the owner of an older file stay.  A mount point, which can't be renamed, is
+    overwritten.
+    """
+    if reason := why_no_file(path):
+        raise OSError(reason)
     part = _part(path)
+    older = os.stat(path) if os.path.lexists(os.path.realpath(path)) else None
     try:
+        if older:
+            os.close(os.open(part, os.O_CREAT | os.O_WRONLY, 0o600))  # who may not read the older file may not read this
         yield part
-        os.replace(part, path.resolve())
+        if older:
+            with suppress(PermissionError):
+                os.chown(part, older.st_uid, older.st_gid)
+            os.chmod(part, stat.S_IMODE(older.st_mode))
+        _rename(part, os.path.realpath(path))
     except BaseException:
         with suppress(OSError):  # the error that led here is raised
             part.unlink(missing_ok=True)
         raise
 
 
+def _rename(part: Path, name: str) -> None:
+    try:
+        os.replace(part, name)
+    except OSError as error:
+        if error.errno != errno.EBUSY:
+            raise
+        with open(part, "rb") as source, open(name, "wb") as file:
+            shutil.copyfileobj(source, file)
+            file.flush()
+            os.fsync(file.fileno())
+        part.unlink()
+
+
 def why_unwritable(path: Path) -> str:
     """Why a file cannot be written there, or "" if it can.  It tries, because permissions alone do not decide it."""
     try:
-        if reason := _why_no_file(path):
+        if reason := why_no_file(path):
             return reason
         part = _part(path)
         if not part.parent.exists():
@@ -83,7 +112,7 @@ def why_unwritable(path: Path) -> str:
 
 def _part(path: Path) -> Path:
     """The name under which ``path`` is written first: in the folder of what a link leads to, so that renaming works."""
-    path = path.resolve()
+    path = Path(os.path.realpath(path))
     return path.with_name(f".{path.name[:50]}.{os.getpid()}.part")
 
 

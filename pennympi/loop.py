@@ -102,6 +102,7 @@ def make_loop(context: CollectiveContext, body: Any, value: Any, below: Any, mos
         bodies = list(body) if isinstance(body, Sequence) else [body]
         if not bodies or not all(map(callable, bodies)):
             raise TypeError(f"body must be a function of a stream, or a sequence of such, got {body!r}")
+        _check_sweeps(context, bodies)
         runs = positive("most", most)
         word = None if done is None else one("done", done, "int64")
         return bodies, one("value", value, "float32", "float64"), float(below), runs, word
@@ -111,3 +112,25 @@ def make_loop(context: CollectiveContext, body: Any, value: Any, below: Any, mos
         return f"{len(bodies)} bodies, {view.dtype.name}, below {limit!r}, most {runs}"
 
     return Loop(context, *on_all(context.job, "loop", checked, in_words))
+
+
+def _check_sweeps(context: CollectiveContext, bodies: list[Body]) -> None:
+    """Raise ValueError where a sweep would begin with a field that is older than the last result.
+
+    What is not a plan may copy the result to where it belongs, and is trusted to do so.
+    """
+    older: set[int] = set()
+    for body in 2 * bodies:  # the second turn begins where the first one has ended
+        move = getattr(body, "move", None)
+        addresses = context.arrays.plans.addresses(body)
+        if addresses is None:
+            older.clear()
+        elif move is None:
+            older.difference_update(addresses)
+        else:
+            first, newest = move
+            if first in older:
+                remedy = "take an even number of sweeps, or two plans: there from u to v, and back from v to u"
+                raise ValueError(f"each run of {body!r} would begin with u, and its result is in v: {remedy}")
+            older.add(first)
+            older.discard(newest)

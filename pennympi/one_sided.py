@@ -230,7 +230,9 @@ class OneSided:
         return self._through_staging and not self._backend.peers.by_pointer[pe] and not self._arrays.known(own)
 
     def _word(self, signal: Any) -> int:
-        """The address of a signal word.  Raises ValueError."""
+        """The address of a signal word.  Raises TypeError, ValueError."""
+        if getattr(signal, "ndim", 1) == 0:  # NumPy's signals[i] is a number; CuPy's is an array, which no CPU would take
+            raise TypeError("an element such as signals[i] is not a view: pass signals[i:i+1]")
         view = self._backend.heap.array_view(signal, True)
         is_word = view.count == 1 and view.dtype.name in ("uint64", "int64") and view.address % 8 == 0
         if not is_word or not self._arrays.holds(view):

@@ -189,7 +189,8 @@ class Team(OneSided, Collectives):
 
         body:  called with a stream, on which it enqueues what can be captured: calls and plans of the library, kernels
                of any library.  On a GPU it is called once, when the loop is made.  A sequence: bodies that run in turn;
-               on a GPU those after the one that ends the loop still run once
+               on a GPU those after the one that ends the loop still run once.  A run of sweeps begins where the last one
+               has ended, so their number is even, or there is a plan back from v to u
         value: float32 or float64 (1,) of the device that the body writes, with the same bits on every PE
         below: the same on every PE, as is ``most``
         done:  int64 (1,) of the device, 0 from the loop's start to its end and then 1, for kernels of the body to read;

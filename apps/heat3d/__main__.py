@@ -10,6 +10,7 @@ A step makes of a point an eighth of its six neighbours and of twice itself, exp
 
 import argparse
 import math
+import sys
 import time
 
 import numpy as np
@@ -101,7 +102,14 @@ def main(given):
         start = (eigenmode(grid, 0) if given.verify else ball).astype(given.dtype)
         if given.restart:
             u = grid.zeros(given.dtype)
-            first = grid.load(given.checkpoint, u=u)["done"]
+            try:
+                first = grid.load(given.checkpoint, u=u).get("done")
+                if type(first) is not int or first < 0:
+                    raise ValueError(f"{given.checkpoint} holds no number of steps, done")
+            except (OSError, ValueError) as error:  # on all PEs
+                if team.me == 0:
+                    print(f"error: --restart: {error}", file=sys.stderr, flush=True)
+                return 1
             start = grid.interior(u)
         heat = Heat(team, grid, start, first, given.engine, given.depth or None)
         u, done = heat.u, first

@@ -10,10 +10,10 @@ from typing import Any
 
 import pennympi
 
-from ..program.arguments import Parser, at_least, fail, not_negative
-from ..program.outcome import STATUSES, Outcome
+from ..program.arguments import Parser, at_least, fail
+from ..program.outcome import FAILED, STATUSES, Outcome
 from . import storage, variants, verify
-from .problem import BOUNDARIES, Problem
+from .problem import CHOICES, RANGES, Problem
 
 DEFAULT = Problem(nx=1024, ny=1024)
 FIXED = ("nx", "ny", "dtype", "bc")  # a restart cannot change these
@@ -43,16 +43,17 @@ def parser(comm: Any) -> argparse.ArgumentParser:
     p.add_argument("--version", action="version", version=f"pennympi {pennympi.__version__}")
     g = p.add_argument_group("problem")
 
-    def of_problem(name: str, text: str, **kind: Any) -> None:
+    def of_problem(name: str, text: str) -> None:
+        kind: dict[str, Any] = {"type": RANGES[name]} if name in RANGES else {"choices": CHOICES[name]}
         g.add_argument(f"--{name}", default=argparse.SUPPRESS, help=f"{text} ({getattr(DEFAULT, name)})", **kind)
 
-    of_problem("nx", "columns, 2 of them fixed", type=at_least(3))
-    of_problem("ny", "rows, 2 of them halo", type=at_least(3))
-    of_problem("niter", "largest number of sweeps", type=at_least(1))
-    of_problem("tol", "stop when the norm is at most this", type=not_negative)
-    of_problem("nccheck", "sweeps from one norm to the next", type=at_least(1))
-    of_problem("dtype", "dtype of the field", choices=("float32", "float64"))
-    of_problem("bc", "which sine the fixed columns hold", choices=BOUNDARIES)
+    of_problem("nx", "columns, 2 of them fixed")
+    of_problem("ny", "rows, 2 of them halo")
+    of_problem("niter", "largest number of sweeps")
+    of_problem("tol", "stop when the norm is at most this")
+    of_problem("nccheck", "sweeps from one norm to the next")
+    of_problem("dtype", "dtype of the field")
+    of_problem("bc", "which sine the fixed columns hold")
     add = p.add_argument_group("how").add_argument
     add("--backend", choices=("auto", "host", "cuda"), default="auto", help="where to run (%(default)s)")
     text = "how to sweep and exchange, see below (%(default)s)"
@@ -76,7 +77,7 @@ def parser(comm: Any) -> argparse.ArgumentParser:
 def parse(comm: Any, argv: list[str] | None = None) -> tuple[argparse.Namespace, Problem, Outcome]:
     """The options, the problem, and what has been done of it.  Collective.
 
-    Exits with status 2 on every rank if something is wrong.
+    Exits on every rank if something is wrong: with status 2, or 1 if it is the file to restart from.
     """
     options = parser(comm).parse_args(argv)
     given = {one.name: getattr(options, one.name) for one in fields(Problem) if hasattr(options, one.name)}
@@ -102,8 +103,8 @@ def _saved(comm: Any, options: argparse.Namespace) -> tuple[Problem, Outcome]:
         return DEFAULT, Outcome()
     try:
         return storage.read(comm, options.restart)
-    except ValueError as error:
-        fail(comm, f"--restart {options.restart}: {error}")
+    except storage.Unreadable as error:
+        fail(comm, f"--restart {options.restart}: {error}", FAILED)
 
 
 def _first_error(options: argparse.Namespace, problem: Problem, outcome: Outcome, n_pes: int) -> str:

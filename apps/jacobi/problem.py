@@ -1,11 +1,21 @@
 """The problem that a run solves, the fixed values of columns 0 and nx-1, and which sweeps have a norm."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 
-BOUNDARIES = ("nvidia", "periodic")
+from ..program.arguments import at_least, not_negative
+
+RANGES: dict[str, Callable[[str], float]] = {  # types of numbers of a problem
+    "nx": at_least(3),
+    "ny": at_least(3),
+    "niter": at_least(1),
+    "tol": not_negative,
+    "nccheck": at_least(1),
+}
+CHOICES = {"dtype": ("float32", "float64"), "bc": ("nvidia", "periodic")}
 SHOW_EVERY = 100  # iterations from one norm that NVIDIA's sample prints to the next
 MOST_SWEEPS = 256  # of a chunk: when a norm inside it ends the solve, some of it is done in vain
 OFTEN = 16  # sweeps: norms that are due as often as this are computed of all sweeps, others of the last sweep of a chunk

@@ -39,7 +39,11 @@ def program(comm: Any, argv: list[str] | None) -> int:
         if solver is None:
             team.finalize()
             fail(comm, wrong)
-        return _run(solver, options, outcome)
+        try:
+            return _run(solver, options, outcome)
+        except storage.Unreadable as error:
+            team.finalize()
+            fail(comm, f"--restart {options.restart}: {error}", FAILED)
 
 
 def _run(solver: Solver, options: Namespace, outcome: Outcome) -> int:

@@ -1,22 +1,29 @@
 """Checkpoints and results: HDF5 files of the grid's field, whole or absent, which any number of PEs read again.
 
 A file holds the dataset /field (ny - 2, nx - 2), the points that are not fixed; and as attributes the problem, the
-iterations, and the history of norms as JSON [[iteration, norm], ...].
+iterations, and the history of norms as JSON [[iteration, norm], ...].  HDF5 keeps checksums of all of it.
 """
 
 import json
+import math
 import re
 from dataclasses import asdict, fields
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..program.outcome import Outcome
-from .problem import Problem
+from .problem import CHOICES, RANGES, Problem
 from .solver import Solver
 
-FORMAT = "pennympi jacobi 5"  # files of earlier ones can't be read
+FORMAT = "pennympi jacobi 6"  # files of earlier ones can't be read
 WRITE_ERRORS = (OSError, RuntimeError)  # h5py raises RuntimeError if it meets a full disk when it closes a file
-READ_ERRORS = (*WRITE_ERRORS, KeyError, TypeError, ValueError)
+
+
+class Unreadable(ValueError):
+    """A file that holds no run to go on from.  The message says why."""
 
 
 def save(solver: Solver, outcome: Outcome, path: Path) -> str:
@@ -34,39 +41,89 @@ def save(solver: Solver, outcome: Outcome, path: Path) -> str:
 
 
 def read(comm: Any, path: Path) -> tuple[Problem, Outcome]:
-    """What a file solves, and how far.  Collective.  Raises ValueError that says what is wrong, the same on all PEs."""
+    """What a file solves, and how far.  Collective.  Raises Unreadable on all PEs.
+
+    PE 0 checks every fact and every point, before any PE goes on.
+    """
     found, error = None, ""
     if comm.rank == 0:
         try:
-            import h5py  # which takes a while, and most runs read no file
-
-            with h5py.File(path, locking=False) as file:
-                found = _facts(file)
-        except READ_ERRORS as failure:
-            error = in_words(failure)
+            found = _checked(path)
+        except Exception as failure:  # whatever the file holds, the others hear of it
+            error = in_words(failure) or type(failure).__name__
     found, error = comm.bcast((found, error))
     if error or found is None:
-        raise ValueError(error)
+        raise Unreadable(error)
     return found
 
 
-def _facts(file: Any) -> tuple[Problem, Outcome]:
-    if file.attrs.get("format") != FORMAT:
-        raise ValueError(f"it is no file of the format {FORMAT!r}: another program or version wrote it")
-    kinds = {one.name: one.type for one in fields(Problem)}
-    problem = Problem(**{name: kind(file.attrs[name]) for name, kind in kinds.items()})  # type: ignore[operator]
-    data, shape = file["field"], (problem.ny - 2, problem.nx - 2)
-    if data.shape != shape or data.dtype != problem.dtype:
-        raise ValueError(f"its /field is not {shape[0]} x {shape[1]} of {problem.dtype}")
-    history = [(iteration, norm) for iteration, norm in json.loads(file.attrs["history"])]
-    return problem, Outcome(int(file.attrs["iterations"]), "iterations", history)
+def _checked(path: Path) -> tuple[Problem, Outcome]:
+    import h5py  # which takes a while, and most runs read no file
+
+    if reason := _why_no_file(path):
+        raise ValueError(reason)
+    with h5py.File(path, locking=False) as file:
+        if _fact(file, "format", str) != FORMAT:
+            raise ValueError(f"it is no file of the format {FORMAT!r}: another program or version wrote it")
+        problem = Problem(**{one.name: _value(one.name, _fact(file, one.name, one.type)) for one in fields(Problem)})
+        _check_field(file.get("field"), problem)
+        iterations, history = _fact(file, "iterations", int), json.loads(_fact(file, "history", str))
+        if not 1 <= iterations <= problem.niter:
+            raise ValueError(f"its iterations are {iterations}, and not from 1 to {problem.niter}")
+        if not _is_history(history, iterations):
+            raise ValueError("its history is not a list of iterations and their norms")
+    return problem, Outcome(iterations, "iterations", [(iteration, norm) for iteration, norm in history])
+
+
+def _fact(file: Any, name: str, kind: Any) -> Any:
+    """An attribute of a file.  Raises ValueError unless it is there, and of the kind."""
+    value = file.attrs.get(name)
+    if isinstance(value, np.generic):
+        value = value.decode() if isinstance(value, bytes) else value.item()
+    if type(value) is not kind:
+        raise ValueError(f"its attribute {name} is {'missing' if value is None else 'not of the type ' + kind.__name__}")
+    return value
+
+
+def _value(name: str, value: Any) -> Any:
+    """A value of the problem.  Raises ValueError, or as the option of that name does."""
+    if name in RANGES:
+        return RANGES[name](repr(value))
+    if value not in CHOICES[name]:
+        raise ValueError(f"its {name} {value!r} is none of {', '.join(CHOICES[name])}")
+    return value
+
+
+def _check_field(data: Any, problem: Problem) -> None:
+    """Raise ValueError, or OSError of HDF5's checksums, unless it is a field of the problem."""
+    shape = problem.ny - 2, problem.nx - 2
+    wanted = f"{shape[0]} x {shape[1]} of {problem.dtype}, with checksums"
+    if getattr(data, "shape", None) != shape or data.dtype != problem.dtype or not data.fletcher32:
+        raise ValueError(f"its /field is not {wanted}")
+    for part in data.iter_chunks():
+        if not np.isfinite(data[part]).all():
+            raise ValueError("its /field has points that are not finite")
+
+
+def _is_history(history: Any, iterations: int) -> bool:
+    pairs = isinstance(history, list) and all(isinstance(one, list) and len(one) == 2 for one in history)
+    if not pairs or not all(type(k) is int and type(norm) is float and 0 <= norm < math.inf for k, norm in history):
+        return False
+    rising = [-1, *(k for k, _ in history), iterations]
+    return all(a < b for a, b in pairwise(rising))
 
 
 def resume(solver: Solver, path: Path) -> None:
-    """Set the solver to the field in a file, of which each PE reads its rows.  Collective."""
+    """Set the solver to the field in a file, of which each PE reads its rows.  Collective.
+
+    Raises Unreadable on every PE if one can't read it.
+    """
     solver.reset()
     grid, field = solver.fields.grid, solver.fields.old
-    grid.load(path, field=field)
+    try:
+        grid.load(path, field=field)
+    except (OSError, ValueError) as error:
+        raise Unreadable(in_words(error)) from None
     grid.plan_exchange(field)()
     solver.fields.settle()
 
@@ -74,14 +131,20 @@ def resume(solver: Solver, path: Path) -> None:
 def why_unwritable(path: Path) -> str:
     """Why a file cannot be written there, or "".  It tries, because permissions alone do not decide it."""
     try:
-        if path.exists() and not path.is_file():
-            return "it is a folder" if path.is_dir() else "it is not a regular file, and would be replaced by one"
+        if reason := _why_no_file(path):
+            return reason
         part = path.with_name(f".{path.name}.part")
         part.touch()
         part.unlink()
     except OSError as error:
         return in_words(error)
     return ""
+
+
+def _why_no_file(path: Path) -> str:
+    if not path.exists() or path.is_file():
+        return ""
+    return "it is a folder" if path.is_dir() else "it is not a regular file"
 
 
 def in_words(error: Exception) -> str:

@@ -11,11 +11,11 @@ from .outcome import BAD_ARGUMENTS
 MOST = 2**31 - 1  # of a whole number
 
 
-def fail(comm: Any, message: str) -> NoReturn:
-    """Print one line on PE 0 and exit with status 2.  All ranks must call it."""
+def fail(comm: Any, message: str, status: int = BAD_ARGUMENTS) -> NoReturn:
+    """Print one line on PE 0 and exit.  All ranks must call it."""
     if comm.rank == 0:
         print(f"error: {message}", file=sys.stderr, flush=True)
-    sys.exit(BAD_ARGUMENTS)
+    sys.exit(status)
 
 
 class Parser(argparse.ArgumentParser):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 DONE, FAILED, BAD_ARGUMENTS, DIVERGED = range(4)
 STATUSES = {
     DONE: "converged, or all iterations done",
-    FAILED: "verification failed, or a result could not be written",
+    FAILED: "verification failed, or a file could not be read or written",
     BAD_ARGUMENTS: "bad arguments",
     DIVERGED: "diverged (NaN, infinity, or far too large)",
 }

@@ -41,7 +41,9 @@ def not_contiguous(what: str, copy: str, writable: bool) -> ValueError:
 def not_an_array(x: object, wanted: str) -> TypeError:
     """The error for an object that is not an array.  wanted: the arrays that this backend takes, in words"""
     if isinstance(x, bool | int | float | complex | np.generic):
-        return TypeError(f"{type(x).__name__} is not an array: for numbers call team.comm.allreduce or team.comm.bcast")
+        element = "of an element pass a view such as x[i:i+1]; " * isinstance(x, np.generic)
+        remedy = f"{element}for numbers call team.comm.allreduce or team.comm.bcast"
+        return TypeError(f"{type(x).__name__} is not an array: {remedy}")
     return TypeError(f"{type(x).__name__} is not {wanted}")
 
 

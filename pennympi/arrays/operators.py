@@ -1,5 +1,6 @@
 """The reductions: their names, MPI's operators for them, and which of them each element type has."""
 
+from dataclasses import replace
 from typing import Any
 
 from mpi4py import MPI
@@ -28,7 +29,9 @@ _REMEDIES = {
 for _dtype in ALL.values():
     _name, _numbers, _ops = _AS_NUMBERS.get(_dtype.name, (_dtype.name, 1, NAMES))
     _dtype.reductions.update({op: (op, TABLE[_name], _numbers) for op in _ops})
-    if "avg" in _ops and _dtype.kind not in "iu":
+    if _dtype.kind in "iu":
+        _dtype.reductions["avg"] = ("avg", replace(_dtype, acc_bytes=2 * _dtype.item_bytes, reductions={}), 1)
+    elif "avg" in _ops:
         _dtype.reductions[MEAN] = _dtype.reductions["avg"]
 
 
@@ -51,3 +54,11 @@ def reduction(op: Any, dtype: DType) -> tuple[str, DType, int]:
 def name_of(op: MPI.Op, dtype: DType) -> str | None:
     """The name of MPI's operator, which need not be among the reductions of ``dtype``; None if it has none."""
     return (_OF_BOOLS if dtype.kind == "?" else _BY_HANDLE).get(op.handle)
+
+
+def too_many_pes(op: str, dtype: DType, n_pes: int) -> str:
+    """Why so many PEs have no average of these integers, in a sentence, or "" if they have: their sum has a limit."""
+    most = 1 << 8 * dtype.item_bytes
+    if op != "avg" or dtype.kind not in "iu" or n_pes <= most:
+        return ""
+    return f"avg of {dtype.name} is for {most} PEs at most, and there are {n_pes}: convert the array to a wider type"

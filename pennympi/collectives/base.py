@@ -9,10 +9,12 @@ from mpi4py.MPI import IN_PLACE
 from ..annotations import Plan
 from ..arrays.array_view import ArrayView, check_pair
 from ..arrays.dtypes import DType, positive
+from ..arrays.operators import too_many_pes
 from ..backend import Backend, Run
 from ..call_guard import CallGuard
 from ..compile.bind import CONSTANTS, parameters
 from ..compile.options import KernelOptions
+from ..errors import Unsupported
 from ..job.control import tag_of
 from ..job.job import Job
 from ..kernels.algorithm import Algorithm, Limits, Topology
@@ -192,6 +194,8 @@ class Collective:
         plan_number: of the plan that is made, 0 for an eager call, which is entered here, before anything is sent
         """
         n_pes, limits, (count, dtype) = self.job.n_pes, self.limits(sms), call.size
+        if reason := too_many_pes(call.op, dtype, n_pes):
+            raise Unsupported(reason)
         chosen = self.choose(algorithm, call)
         has_kernel = self.runs_alone or (count > 0 and n_pes > 1)
         if has_kernel:

@@ -69,7 +69,7 @@ def show(text: str) -> None:
         print(text, flush=True)
     except OSError as error:
         sentence = f"python -m pennympi: stdout cannot be written: {why(error)}"
-        sys.stdout = open(os.devnull, "w")  # else Python would fail again at its end, where it flushes stdout
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python would fail again where it flushes
         if MPI.COMM_WORLD.size == 1:
             ending.say(sentence)
             raise SystemExit(FAILED) from None

@@ -18,7 +18,7 @@ from typing import Any
 from ..compile.options import PLAIN, KernelOptions
 from .exit_status import WRONG_USE, Ended
 from .run import arguments as add_program
-from .run import execute
+from .run import execute, program_of
 from .run import problem as problem
 
 HELP = "run a program on CPUs, and compile its kernels for a GPU"
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
         raise Ended(
             f"kernels can't be compiled for a GPU: {error}; in the clone: pip install '.[cuda12]'", WRONG_USE
         ) from None
-    return execute(args.program)
+    return execute(program_of(args))
 
 
 def _compile_too(arch: tuple[int, int], beyond: bool) -> None:

@@ -22,11 +22,18 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("program", nargs=argparse.REMAINDER, help="a file, or -m and a module; then its arguments")
+    # A remainder does not begin with an option, so that this one is known by itself.
+    parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+
+
+def program_of(args: argparse.Namespace) -> list[str]:
+    """A file, or -m and a module, and then its arguments."""
+    return args.program if args.module is None else ["-m", *args.module, *args.program]
 
 
 def problem(args: argparse.Namespace) -> str:
     """What is wrong with arguments that are right one by one, in a sentence, or "" ."""
-    first, *others = args.program or [""]
+    first, *others = program_of(args) or [""]
     if first == "-m" and others or Path(first).is_file():
         return ""
     return f"program {first!r} is no file: give a file, or -m and a module"
@@ -35,7 +42,7 @@ def problem(args: argparse.Namespace) -> str:
 def run(args: argparse.Namespace) -> int:
     """Run the program in this process."""
     vars(MPI).update(COMM_WORLD=Comm(COMM_WORLD), COMM_SELF=Comm(COMM_SELF))
-    return execute(args.program)
+    return execute(program_of(args))
 
 
 def execute(program: list[str]) -> int:

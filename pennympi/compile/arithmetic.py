@@ -44,7 +44,9 @@ def element_type(dtype: DType) -> ir.Type:
 
 
 def partial_type(dtype: DType) -> ir.Type:
-    """LLVM type of one partial: float for the 16-bit floats."""
+    """LLVM type of one partial: float for the 16-bit floats, a wider integer for averages of integers."""
+    if dtype.kind in "iu":
+        return ir.IntType(8 * dtype.acc_bytes)
     return ir.FloatType() if dtype.acc_bytes != dtype.item_bytes else element_type(dtype)
 
 
@@ -78,6 +80,8 @@ def to_partials(b: ir.IRBuilder, dtype: DType, x: ir.Value, width: int) -> ir.Va
     """Elements to partials; exact."""
     if dtype.item_bytes == dtype.acc_bytes:
         return x
+    if dtype.kind in "iu":
+        return (b.sext if dtype.kind == "i" else b.zext)(x, of_width(partial_type(dtype), width))
     if dtype.kind == "f":
         return _lane_by_lane(b, lambda half: b.fpext(half, ir.FloatType()), ir.FloatType(), x)
     word = ir.IntType(32)  # a bfloat16 is the upper half of a float32
@@ -85,9 +89,11 @@ def to_partials(b: ir.IRBuilder, dtype: DType, x: ir.Value, width: int) -> ir.Va
 
 
 def narrow(b: ir.IRBuilder, dtype: DType, x: ir.Value, width: int) -> ir.Value:
-    """Partials to elements, rounded to nearest even."""
+    """Partials to elements; floats are rounded to nearest even."""
     if dtype.item_bytes == dtype.acc_bytes:
         return x
+    if dtype.kind in "iu":
+        return b.trunc(x, of_width(element_type(dtype), width))
     if dtype.kind == "f":
         return _lane_by_lane(b, lambda partial: b.fptrunc(partial, ir.HalfType()), ir.HalfType(), x)
     word = ir.IntType(32)
@@ -121,6 +127,8 @@ def divide(b: ir.IRBuilder, dtype: DType, x: ir.Value, n: ir.Value, width: int) 
     scalar = partial_type(dtype)
     if dtype.kind in "fb":
         return b.fdiv(x, splat(b, b.sitofp(n, scalar), width))
+    if scalar.width == 128:
+        return _lane_by_lane(b, lambda one: _divide_128(b, dtype, one, n), scalar, x)
     signed, wide = dtype.kind == "i", ir.IntType(max(32, scalar.width))  # n may not fit 8 bits
     if wide != scalar:
         x = (b.sext if signed else b.zext)(x, of_width(wide, width))
@@ -130,6 +138,22 @@ def divide(b: ir.IRBuilder, dtype: DType, x: ir.Value, n: ir.Value, width: int) 
         return quotient(x, divisor)
     # NVVM narrows the division of a vector to 8-bit shifts and loses the sign of every other element.
     return _lane_by_lane(b, lambda one, by: b.trunc(quotient(one, by), scalar), scalar, x, divisor)
+
+
+def _divide_128(b: ir.IRBuilder, dtype: DType, x: ir.Value, n: ir.Value) -> ir.Value:
+    """The sum of n 64-bit integers, divided by n < 2**31: compilers have no 128-bit division without a library.
+
+    Two digits of 32 bits by long division, of which the first is below 2**32 because the quotient has 64 bits.
+    """
+    word, wide = ir.IntType(64), x.type
+    half = ir.Constant(word, 32)
+    negative = b.icmp_signed("<", x, wide(0)) if dtype.kind == "i" else ir.Constant(ir.IntType(1), 0)
+    size = b.select(negative, b.neg(x), x)
+    high, low = b.trunc(b.lshr(size, wide(64)), word), b.trunc(size, word)
+    first = b.or_(b.shl(high, half), b.lshr(low, half))
+    second = b.or_(b.shl(b.urem(first, n), half), b.and_(low, word(0xFFFFFFFF)))
+    quotient = b.zext(b.or_(b.shl(b.udiv(first, n), half), b.udiv(second, n)), wide)
+    return b.select(negative, b.neg(quotient), quotient)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The instructions and numbers that implementations in this folder name; ``compile.py`` makes them for each kernel.
 
-A pair is 16 bytes of elements as two int64; partials are the same, or two such pairs for the 16-bit floats.
+A pair is 16 bytes of elements as two int64; partials are the same, or two such pairs where they are wider.
 """
 
 from ..compile.stubs import instruction, number

@@ -1,7 +1,7 @@
 """Reductions in the registers of a GPU: 16 bytes of elements, and the partials of these elements.
 
 A thread's elements are a pair of int64 (16 bytes, as they were loaded); their
-partials are the same, or two such pairs for the 16-bit floats.
+partials are the same, or two such pairs for the 16-bit floats and averages of integers.
 """
 
 from llvmlite import ir
@@ -30,7 +30,7 @@ class Vectors:
 
     def __init__(self, dtype: DType, op: str):
         self._dtype, self._op = dtype, op
-        self._halves = dtype.acc_bytes != dtype.item_bytes
+        self._halves = dtype.kind in _PACKED and dtype.item_bytes == 2
         self._narrow = not self._halves and dtype.item_bytes < 4
         self.width = 16 // dtype.item_bytes
         self.n_words = self.width * dtype.acc_bytes // 8

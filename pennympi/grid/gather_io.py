@@ -14,13 +14,14 @@ from ..arrays.dtypes import DType
 from ..backend import Backend
 from ..collectives.base import CollectiveContext
 from ..errors import Unsupported
-from ..files import replacing
+from ..files import replacing, why_no_file
 from ..job import liveness
 from ..job.on_all import Made, on_all
 from .decomposition import Decomposition
 from .layout import layout_of
 from .messages import points_of
 
+FILES = "v110"  # the oldest format of HDF5 that has checksums of all that is not data
 Data = np.ndarray[Any, Any]
 
 
@@ -29,6 +30,21 @@ def device_array(backend: Backend, data: Data, dtype: DType) -> Any:
     array = backend.heap.new(data.shape, dtype, backend.streams.handle(None))
     backend.heap.copy_in(backend.heap.array_view(array, True).address, data)
     return array
+
+
+def _in_file(value: Any) -> Any:
+    """A number, or a text as bytes of its own length: HDF5 keeps texts of any length where it has no checksums."""
+    if not isinstance(value, str):
+        return value
+    if "\0" in value:
+        raise ValueError("a text in a file ends at the character 0: leave it out")
+    return np.bytes_(value.encode())
+
+
+def _from_file(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode()
+    return value.item() if isinstance(value, np.generic) else value
 
 
 class Whole:
@@ -56,12 +72,12 @@ class Whole:
         def write() -> None:
             # HDF5's own driver crashes Python on a full disk; a file of Python's raises OSError.
             with replacing(path) as part, open(part, "w+b") as raw:
-                with h5py.File(raw, "w") as file:
+                with h5py.File(raw, "w", libver=FILES) as file:
                     for name, view in views.items():
-                        data = file.create_dataset(name, self._grid.shape, view.dtype.numpy)
+                        data = file.create_dataset(name, self._grid.shape, view.dtype.numpy, fletcher32=True)
                         for where, points in self._parts(view):
                             data[where] = points
-                    file.attrs.update(plain)
+                    file.attrs.update({name: _in_file(one) for name, one in plain.items()})
                 raw.flush()
                 os.fsync(raw.fileno())  # before it takes the older file's name
 
@@ -77,19 +93,27 @@ class Whole:
 
     def _read(self, path: Path, views: Mapping[str, ArrayView]) -> tuple[list[Data], dict[str, Any]]:
         """This PE's own points of datasets, and the numbers and texts of the file.  Raises OSError, ValueError."""
+        if reason := why_no_file(path):  # a pipe would wait for its writer
+            raise OSError(f"{path} cannot be read: {reason}")
+        try:
+            return self._found(path, views)
+        except (KeyError, RuntimeError, TypeError) as error:  # of h5py, for what was altered
+            raise OSError(f"{path} cannot be read: {error}") from None
+
+    def _found(self, path: Path, views: Mapping[str, ArrayView]) -> tuple[list[Data], dict[str, Any]]:
         import h5py
 
         found = []
         with h5py.File(path, "r", locking=False) as file:
             for name, view in views.items():
-                if name not in file:
+                data = file.get(name)
+                if not isinstance(data, h5py.Dataset):
                     raise ValueError(f"{path} has no dataset {name}, but {', '.join(file) or 'none'}")
-                data = file[name]
                 if data.shape != self._grid.shape or data.dtype != view.dtype.numpy:
                     wanted = f"{self._grid.shape} {view.dtype.name}"
                     raise ValueError(f"{path} has {name} of {data.shape} {data.dtype}, and the field is of {wanted}")
                 found.append(np.asarray(data[self._grid.part(self._job.me)]))
-            return found, {name: one.item() if isinstance(one, np.generic) else one for name, one in file.attrs.items()}
+            return found, {name: _from_file(one) for name, one in file.attrs.items()}
 
     def _own(self, pe: int) -> tuple[slice, ...]:
         """Where a PE's own points lie in its array."""

@@ -151,10 +151,12 @@ class Grid:
         """A plan of ``sweeps`` sweeps, each of which replaces every point by the formula's value.  Collective.
 
         formula: a plain function of scalars of the fields' dtype: the point, then its neighbours, dimension by dimension,
-                 minus before plus, then ``args``, then the value of the field in ``fields`` at the point.  The result has
-                 the bits of NumPy's operations in the formula's order, on any number of PEs, by every engine
-        u, v:    fields of this grid, float32 or float64: u holds the start; where the grid ends, the halo of both holds
-                 the fixed values beside the last points
+                 minus before plus, then ``args``, then the value of the field in ``fields`` at the point.  Of +, -, *, /,
+                 abs and math.sqrt, but not of ** or math.exp, the result has NumPy's bits in the formula's order, on any
+                 number of PEs, by every engine
+        u, v:    fields of this grid, float32 or float64: u holds the start of each call and, after an even number of
+                 sweeps, the result, so that the next call goes on; where the grid ends, the halo of both holds the fixed
+                 values beside the last points
         norm:    True: compute the L2 norm of the change of the last sweep; "every": those of all sweeps.  The PEs' parts
                  must begin at multiples of 8 points along the last dimension, as ``Team.grid`` cuts them if it can
         fields:  one field of coefficients, which is read only

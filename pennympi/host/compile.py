@@ -201,7 +201,7 @@ def loop_address(step: str, dtype: DType, op: str) -> int:
     """Address of the compiled element loop of one step of a reduction."""
     if step == CLOSE and op != "avg":
         step = "reduce"
-    if step == "reduce_partials" and dtype.acc_bytes != dtype.item_bytes:
+    if step == "reduce_partials" and dtype.acc_bytes != dtype.item_bytes and dtype.kind in "fb":
         dtype = TABLE["float32"]  # which the partials of the 16-bit floats are
     if dtype.acc_bytes == dtype.item_bytes:
         step = {**OF_PARTIALS, CLOSE: "reduce_and_round", PLUS: "reduce"}.get(step, step)
@@ -214,7 +214,7 @@ def loop_address(step: str, dtype: DType, op: str) -> int:
 
 @once
 def _loop(step: str, dtype: DType, op: str) -> Loaded:
-    return c_function(f"{step}_{dtype.name}_{op}", LOOP_SIGNATURE, lambda: loop(step, dtype, op))
+    return c_function(f"{step}_{dtype.name}_{dtype.acc_bytes}_{op}", LOOP_SIGNATURE, lambda: loop(step, dtype, op))
 
 
 def c_function(name: str, signature: Any, plain: Callable[[], Callable[..., Any]], **options: Any) -> Loaded:

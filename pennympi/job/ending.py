@@ -24,7 +24,7 @@ _READ_S = 0.05  # for the launcher to read the message: an abort may make it dro
 _ABORT_S = 1.0  # an abort that takes longer hangs: MPI waits for a thread that is stuck
 rank, n_ranks = 0, 1  # in the largest communicator so far, asked in advance because other threads may not call MPI
 in_process = 0  # id of the process whose ranks these are; a forked child must not end the job of its parent
-_nowhere = open(os.devnull, "w")  # as long as the process lives
+_nowhere = os.open(os.devnull, os.O_WRONLY)  # a number: no file object that is open at exit
 _names: list[socket.socket] = []  # that this process has taken: an address belongs to one socket of the node
 
 

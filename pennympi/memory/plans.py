@@ -23,6 +23,10 @@ class Plans:
         """
         self._ends[plan] = addresses, end
 
+    def addresses(self, plan: Any) -> Sequence[int] | None:
+        """Those of a plan's arrays; None for what is not a plan."""
+        return next((addresses for known, (addresses, _) in self._ends.items() if known is plan), None)
+
     def end(self, error: type[Exception], text: str, start: int = 0, nbytes: int = 1 << 64) -> None:
         """Let the plans with an array that begins in these bytes raise the error from now on."""
 

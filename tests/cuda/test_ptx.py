@@ -54,7 +54,7 @@ def ptx(kernel, name, cc=HOPPER, beyond=False, **options):
 
 def allreduce(algorithm, name, op="sum", cc=HOPPER, n_pes=N_PES, open_params=(), **options):
     """The PTX of an algorithm's kernel."""
-    text, dtype = {**ALGORITHMS, **PLANNED}[algorithm].kernel, DTYPES[name]
+    text, dtype = {**ALGORITHMS, **PLANNED}[algorithm].kernel, DTYPES[name].reductions[op][1]
     fixed = constants(text, dtype, n_pes, open_params)
     given = {"reduction": (dtype, op), "constants": fixed, "aligned": True} | options
     return ptx(text, f"allreduce ({algorithm})", cc, **given)

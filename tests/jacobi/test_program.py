@@ -1,42 +1,16 @@
 """The program: what it prints, its files, checkpoints and restarts, run by the ranks of this job, and by a user."""
 
 import re
-from dataclasses import asdict
 
 import h5py
-import numpy as np
 import pytest
 from mpi4py import MPI
 
-from apps.jacobi import run, storage
-from apps.jacobi.problem import Problem
+from apps.jacobi import storage
 
 COMM = MPI.COMM_WORLD
 S, X = r" *\d+\.\d{4}", r" *\d+\.\d\d"  # seconds and ratios in NVIDIA's line
 mpi = pytest.mark.mpi
-alone = pytest.mark.skipif(COMM.size > 1, reason="it starts a job of its own")
-
-
-@pytest.fixture
-def folder(tmp_path):
-    """PE 0's tmp_path, on all PEs."""
-    return COMM.bcast(tmp_path)
-
-
-@pytest.fixture
-def jacobi(team, capfd):  # the team of the session comes first, as others are parts of it
-    def program(line, *more, comm=COMM):
-        """(exit status, what was printed) of the program on these ranks."""
-        capfd.readouterr()
-        try:
-            status = run.program(comm, [*line.split(), *map(str, more)])
-        except SystemExit as stop:
-            status = stop.code
-        COMM.Barrier()
-        printed = capfd.readouterr()
-        return status, re.sub(r"^compiling kernel .*\n", "", printed.out + printed.err, flags=re.MULTILINE)
-
-    return program
 
 
 def contents(path):
@@ -126,53 +100,3 @@ def test_a_checkpoint_at_every_multiple(jacobi, folder, monkeypatch):
     status, printed = jacobi(line)
     assert status == 0 and saved == [13, 26, 39, 50], "a disk that is full costs a checkpoint, not the run"
     assert COMM.rank or printed.count(f"error: --checkpoint {folder}/a.h5 could not be written: full\n") == 4
-
-
-@mpi
-def test_a_diverged_field_is_no_checkpoint(jacobi, folder):
-    path, problem = folder / "bad.h5", Problem(20, COMM.size + 18, niter=50)
-    if COMM.rank == 0:
-        write(path, problem, np.nan)
-    COMM.Barrier()
-    before = path.read_bytes()
-    status, printed = jacobi(f"--no-serial --checkpoint {path} --restart")
-    assert status == 3 and (COMM.rank or "DIVERGED" in printed), printed
-    assert path.read_bytes() == before
-
-
-def write(path, problem, value):
-    """A checkpoint after 10 sweeps, of a field of this value."""
-    with h5py.File(path, "w") as file:
-        file["field"] = np.full((problem.ny - 2, problem.nx - 2), value, problem.dtype)
-        file.attrs.update(asdict(problem) | {"format": storage.FORMAT, "iterations": 10, "history": "[[0, 1.0]]"})
-
-
-UNREADABLE = {  # what makes the file, and the message
-    "absent": (lambda path: None, "no such file or directory"),
-    "a folder": (lambda path: path.mkdir(), "is a directory"),
-    "text": (lambda path: path.write_bytes(b"not HDF5 at all\n" * 99), "file signature not found"),
-    "cut": (lambda path: path.write_bytes(path.read_bytes()[:3000]), "truncated"),
-    "an older format": (lambda path: edit(path, "format", "pennympi jacobi 4"), "no file of the format 'pennympi jaco"),
-    "another shape": (lambda path: edit(path, "nx", 99), "its /field is not 6 x 97 of float32"),
-    "no iterations": (lambda path: edit(path, "iterations", None), "iterations"),
-}
-
-
-def edit(path, name, value):
-    with h5py.File(path, "r+") as file:
-        del file.attrs[name]
-        if value is not None:
-            file.attrs[name] = value
-
-
-@alone
-@pytest.mark.parametrize("kind", UNREADABLE)
-def test_what_is_no_checkpoint(jacobi, tmp_path, kind):
-    path, (make, why) = tmp_path / "run.h5", UNREADABLE[kind]
-    if kind not in ("absent", "a folder"):
-        write(path, Problem(900, 8), 0)
-    make(path)
-    status, printed = jacobi("--restart", path)
-    assert (
-        status == 2 and printed.startswith(f"error: --restart {path}: ") and printed.count("\n") == 1 and why in printed
-    ), printed

@@ -98,6 +98,7 @@ def test_read_only_and_of_the_other_device(team, a):
 def test_not_an_array(team, a, x):
     numbers = "for numbers call team.comm.allreduce or team.comm.bcast"
     wrong = numbers if isinstance(x, int | float | np.generic) else "is not a"
+    wrong = f"x[i:i+1]; {numbers}" if isinstance(x, np.generic) else wrong
     refused(TypeError, wrong, team.allreduce, x)
     refused(TypeError, wrong, team.broadcast, x)
     for call, *args in (
@@ -139,6 +140,9 @@ def test_one_sided(team, a):
     for word in (a.signals, a.signals[:0], a.x[:1], device(team, np.zeros(1, np.uint64))):
         refused(ValueError, "team.signals(n)", team.wait_signal, word, 1)
         refused(ValueError, "team.signals(n)", team.put_signal, a.out, a.x, word, 1, 0)
+    for element in (a.signals[0], a.signals[:1].reshape(())):
+        refused(TypeError, "pass signals[i:i+1]", team.wait_signal, element, 1)
+        refused(TypeError, "pass signals[i:i+1]", team.put_signal, a.out, a.x, element, 1, 0)
     for value in (-1, 2**62, 2**63):
         text = f"signal value {value} is outside 0..2**62-1"
         refused(ValueError, text, team.put_signal, a.x, a.x, a.signals[:1], value, team.me)

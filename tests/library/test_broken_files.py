@@ -1,5 +1,6 @@
 """Tuned tables and other files of the library that are broken: one error with file, line and remedy."""
 
+import errno
 import os
 import re
 import time
@@ -133,3 +134,21 @@ def test_files_are_written_whole_or_not_at_all(tmp_path):
         assert printed in why_unwritable(Path(wrong)), wrong
         with pytest.raises(FileError, match=f"cannot be written: .*{printed}"):
             write_whole(Path(wrong), "x")
+
+
+def test_a_file_that_is_replaced_keeps_its_mode(tmp_path, monkeypatch):
+    """Also where it is a mount point, which can't be renamed, and through a link."""
+    path, link = tmp_path / "file", tmp_path / "link"
+    link.symlink_to(path)
+    write_whole(path, "one")
+
+    def busy(*names):
+        raise OSError(errno.EBUSY, "Device or resource busy")
+
+    for mode in (0o600, 0o664):
+        for name, rename in ((path, os.replace), (link, os.replace), (path, busy)):
+            monkeypatch.setattr(os, "replace", rename)
+            path.chmod(mode)
+            write_whole(name, f"{mode} {name}")
+            assert path.stat().st_mode & 0o777 == mode and path.read_text() == f"{mode} {name}"
+        assert {one.name for one in tmp_path.iterdir()} == {"file", "link"} and link.is_symlink()

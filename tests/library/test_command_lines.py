@@ -38,6 +38,9 @@ WRONG = [  # (command line, the message)
     ("explain -d float33", "invalid choice: 'float33'"),
     ("precompile hopper a.py", "'hopper' is not an architecture such as sm_90"),
     ("precompile sm_90 nothing.py", "program 'nothing.py' is no file: give a file, or -m and a module"),
+    ("run", "program '' is no file: give a file, or -m and a module"),
+    ("run -m", "program '-m' is no file: give a file, or -m and a module"),
+    ("run nothing.py", "program 'nothing.py' is no file: give a file, or -m and a module"),
     ("precompile sm_90 -m", "program '-m' is no file: give a file, or -m and a module"),
 ]
 
@@ -104,7 +107,7 @@ def test_stdout_that_cannot_be_written():
             ("topology", full, "no space left on device"),
             ("explain", closed, "broken pipe"),
         ):
-            words = [sys.executable, "-m", "pennympi", command]
+            words = [sys.executable, "-X", "dev", "-m", "pennympi", command]
             ended = subprocess.run(words, env=env, cwd=ROOT, stdout=stdout, stderr=subprocess.PIPE, text=True, timeout=60)
             assert ended.returncode == 1 and ended.stderr.count("\n") == 1, ended.stderr
             assert f"stdout cannot be written: {expected}" in ended.stderr
@@ -114,3 +117,65 @@ def test_the_library_is_usable_after_a_wrong_command(capsys):
     assert main(["bench", "allreduce", "--algorithm", "hierarchical"]) == 2
     with pennympi.init(backend="host", heap_bytes=1 << 20) as team:
         assert team.allreduce(team.full(3, 2, "float32"))[0] == 2
+
+
+REPORTS = {  # lines as --help shows them, with a part of what rank 0 prints
+    "report": "pennympi",
+    "topology": "node",
+    "topology --json": '"rings"',
+    "topology --topology one-node-of-one": "node",
+    "explain": "allreduce of 1073741824 bytes",
+    "explain 64K 1M -d int8 -o avg": "allreduce of 65536 bytes, int8 avg",
+    "bench allreduce -b 1K -e 2K -f 2 -n 1 -w 0 --budget-ms 0.1 --place in --eager": "Wrong elements: 0 OK",
+    "bench allreduce --sizes 7,1K -i 1K -n 1 -w 0 --budget-ms 0.1 --symmetric --plan -c 1": "Wrong elements: 0 OK",
+}
+
+
+@pytest.mark.parametrize("line", REPORTS)
+def test_a_command_line_of_help(line, capsys):
+    assert main(line.split()) == 0
+    out, error = capsys.readouterr()
+    assert REPORTS[line] in out and not error, out + error
+
+
+MAIN = """
+import sys
+from mpi4py import MPI
+print(type(MPI.COMM_WORLD).__module__, sys.argv[1:])
+"""
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """The working directory: a program, and a package that is the same program."""
+    (tmp_path / "solver").mkdir()
+    for name in ("solver.py", "solver/__init__.py", "solver/__main__.py"):
+        (tmp_path / name).write_text("" if "init" in name else MAIN)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    ("command", "program"),
+    [
+        ("run", "solver.py"),
+        ("run", "-m solver"),
+        ("precompile sm_90", "solver.py"),
+        ("precompile --beyond sm_90", "-m solver"),
+    ],
+)
+def test_programs_that_commands_run(folder, command, program):
+    """A file and a module, with options of their own that are those of the command, too."""
+    words = f"-X dev -m pennympi {command} {program} -m --beyond --steps 3".split()
+    env = {**os.environ, **settled(1, PENNYMPI_BACKEND="host"), "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run([sys.executable, *words], env=env, capture_output=True, text=True, timeout=60)
+    module = "pennympi.mpi.comm" if command == "run" else "mpi4py.MPI"
+    assert ended.stdout == f"{module} ['-m', '--beyond', '--steps', '3']\n" and not ended.stderr, ended
+
+
+@pytest.mark.parametrize("options", [("-X", "dev"), ("-W", "error")])
+def test_nothing_is_left_open(options):
+    code = "import pennympi\nwith pennympi.init() as team: team.barrier()"
+    ended = launch(2, *options, "-c", code, env=settled(2, PENNYMPI_BACKEND="host"))
+    assert ended.rc == 0, ended.output
+    assert [line for line in ended.output.splitlines() if "compiling kernels" not in line] == []

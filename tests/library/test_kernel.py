@@ -159,6 +159,8 @@ def test_bad_arguments(team):
         refused(TypeError, "takes 4 arguments after blocks", kernel, 1, *args)
     for threads in (0, -32, 33, 544, 1024):
         refused(ValueError, "not a multiple of 32 up to 512", kernel, 1, x, x, 8, 1.0, threads=threads)
+    for first in (x, 1.0, None):
+        refused(TypeError, "the first argument of a launch is the number of blocks", kernel, first, x, 8, 1.0)
     for n_blocks in (0, -1):
         refused(ValueError, "at least one block", kernel, n_blocks, x, x, 8, 1.0)
     for bad in ([1.0], None, "x"):

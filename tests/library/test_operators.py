@@ -7,6 +7,8 @@ from on_device import device, same, to_numpy
 from refused import refused
 
 from pennympi import Unsupported
+from pennympi.arrays.dtypes import TABLE
+from pennympi.arrays.operators import too_many_pes
 
 pytestmark = pytest.mark.mpi
 
@@ -91,6 +93,28 @@ def test_mean_is_avg(team, name):
     for op in ("mean", "avg"):
         assert same(team.allreduce(device(team, mine), op=op), wanted)
     assert team.explain(1024, name, "mean").algorithm == team.explain(1024, name, "avg").algorithm
+
+
+@pytest.mark.parametrize("name", ["int8", "uint8", "int64"])
+def test_averages_of_integers(team, name):
+    """No sum overflows: the largest and the smallest numbers, and others, truncated toward zero."""
+    n, me, limits = team.n_pes, team.me, np.iinfo(name)
+
+    def of_pe(pe):
+        some = np.random.default_rng(pe).integers(limits.min, limits.max, 30 * n, name, endpoint=True)
+        return np.concatenate([np.full(2 * n, limits.max), np.full(2 * n, limits.min), some]).astype(name)
+
+    total = sum(of_pe(pe).astype(object) for pe in range(n))
+    wanted = (np.sign(total) * (abs(total) // n)).astype(name)
+    x, part = device(team, of_pe(me)), device(team, np.zeros(34, name))
+    for algorithm in ("auto", "ring", "one_shot_packets"):
+        out = device(team, np.zeros(34 * n, name))
+        assert same(team.allreduce(x, out, "avg", algorithm), wanted)
+    assert same(team.reduce_scatter(x, part, "avg"), wanted[34 * me : 34 * (me + 1)])
+    reduced = team.reduce(x, device(team, np.zeros(34 * n, name)), "avg", root=n - 1)
+    assert same(reduced, wanted) if me == n - 1 else reduced is None
+    assert too_many_pes("avg", TABLE[name], 256) == "" == too_many_pes("sum", TABLE[name], 300)
+    assert ("convert the array to a wider type" in too_many_pes("avg", TABLE[name], 257)) == (name != "int64")
 
 
 def test_ops_without_a_meaning(team):

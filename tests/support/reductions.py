@@ -58,8 +58,7 @@ def expected(name, op, n_pes, count, phase=0):
 def _inputs(name, op, n_pes):
     dtype, raw = TABLE[name], _raw(n_pes)
     if dtype.kind in "iu":
-        values = raw.astype(dtype.numpy)  # the low bits: any value, so that sums and products wrap
-        return values // dtype.numpy.type(n_pes) if op == "avg" else values
+        return raw.astype(dtype.numpy)  # the low bits: any value, so that sums and products wrap
     if op == "prod":
         values = np.array([1, -1, 2, 0.5], np.float32)[raw % 4]
     elif op in ("min", "max"):
@@ -83,12 +82,12 @@ def _partials(name, op, n_pes):
     """The result before it is rounded."""
     dtype = TABLE[name]
     values = _inputs(name, op, n_pes)
+    if op == "avg" and dtype.kind in "iu":
+        total = values.astype(object).sum(axis=0)
+        return np.sign(total) * (abs(total) // n_pes)
     partial = np.float32 if dtype.acc_bytes != dtype.item_bytes else dtype.numpy
     result = _NUMPY[op].reduce(values.astype(partial), axis=0, dtype=partial)
-    if op == "avg" and dtype.kind in "iu":
-        wide = result.astype(np.object_) if dtype.item_bytes == 8 else result.astype(np.int64)
-        result = np.sign(wide) * (abs(wide) // n_pes)
-    elif op == "avg":
+    if op == "avg":
         result = result / np.dtype(partial).type(n_pes)
     return result
 

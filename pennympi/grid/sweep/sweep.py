@@ -23,6 +23,7 @@ class Sweep:
 
     depth:  sweeps from one exchange of halos to the next
     newest: the field that holds the result of a call: u after an even number of sweeps, else v
+    move:   addresses of the fields with which a call begins and ends
     norm:   float64 (1,) of the device, the L2 norm over all PEs of the change of the last sweep; with norm=False None
     norms:  float64 (sweeps,), that of every sweep; with norm="every" only, else None
     """
@@ -47,7 +48,8 @@ class Sweep:
         self._norm = SweepNorm(context, plan_allreduce, problem.n_levels) if problem.n_levels else None
         self.depth = self._chosen.depth
         self._run = self._chosen.engine.prepare(problem, self.depth, self._norm)
-        self.newest = views[wanted.sweeps % 2].owner
+        first, newest = views[0], views[wanted.sweeps % 2]
+        self.newest, self.move = newest.owner, (first.address, newest.address)
         every = self._norm.norms if self._norm else None
         self.norms = every if wanted.norms == "every" else None
         self.norm = None if every is None else every[-1:]
@@ -58,6 +60,8 @@ class Sweep:
         """Sweep in stream order, from u; can be captured in a CUDA graph.  Collective.
 
         It exchanges the halos that it reads itself.  The halos of the newest field are left as they are.
+        After an odd number of sweeps u holds an older field, and which one depends on the engine: before the next call
+        set u, or call a plan from v to u.
         Raises NotInitialized, TypeError (not a stream), ValueError (a field was freed), PeerTimeout.
         """
         self._enter(self._text)
