@@ -143,7 +143,7 @@ def _with(module: ModuleType, path: Sequence[str], value: Any) -> ModuleType:
     return copy
 
 
-def helpers(function: FunctionType) -> list[FunctionType]:
+def helpers(function: Any) -> list[FunctionType]:
     """The plain functions that a function calls."""
     return [one for one in _read(function) if isinstance(one, FunctionType) and not hasattr(one, "is_primitive")]
 
@@ -197,7 +197,8 @@ def _not_there(what: str, annotation: Any, error: Exception) -> TypeError:
 def records(kernel: Callable[..., Any]) -> dict[str, Any]:
     """{parameter: the NamedTuple class that it is annotated with, or None for a number}, in order."""
     return {
-        name: one if hasattr(one, "_fields") and isinstance(one, type) else None for name, one in _annotated(kernel).items()
+        name: one if hasattr(one, "_fields") and isinstance(one, type) else None
+        for name, one in _annotated(kernel).items()
     }
 
 

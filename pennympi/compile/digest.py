@@ -53,7 +53,7 @@ def kernel_hash(kernel: Callable[..., Any], portable: bool = False) -> str | Non
         return None
 
 
-def keyed(function: FunctionType) -> FunctionType:
+def keyed(function: Any) -> FunctionType:
     """A copy of a function, which is the same object for as long as the function's key is the same.
 
     What is made for a function is kept in memory by its identity, and has to be made again when a value that the function
@@ -142,14 +142,17 @@ class _Digest:
         for values in (globals_read(function), cells_read(function)):
             yield from (f"{path} {self.of(value)}" for path, value in sorted(values.items()))
 
-    def _parts_of_instruction(self, function: FunctionType) -> Iterator[str]:
+    def _parts_of_instruction(self, function: FunctionType, *callers: FunctionType) -> Iterator[str]:
         """Of one of this library, whose sources are part of the name of an entry on disk: what it was made for."""
         yield f"{function.__module__}.{function.__qualname__} {function.__code__.co_firstlineno}"
         for name, value in cells_of(function).items():
             yield name
-            yield from self._parts_of_instruction(value) if isinstance(value, FunctionType) else (self.of(value),)
+            if not isinstance(value, FunctionType):
+                yield self.of(value)
+            elif value not in callers and value is not function:
+                yield from self._parts_of_instruction(value, function, *callers)
 
-    def _parts_of_class(self, which: type) -> Iterator[str]:
+    def _parts_of_class(self, which: Any) -> Iterator[str]:
         yield which.__qualname__
         if hasattr(which, "_field_defaults"):
             yield str(which._fields)

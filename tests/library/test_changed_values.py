@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from on_device import to_numpy
 
-from pennympi.kernels.block import Elements, lanes, load, real, store
+from pennympi.kernels.block import Elements, lanes, real, store
 
 pytestmark = pytest.mark.mpi
 
@@ -67,19 +67,20 @@ def test_kernels(team):
             assert to_numpy(y).tolist() == [own] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["plain", "blocked", "resident", "auto"])
 def test_sweeps(team, engine):
-    shape = (64, 64) if team.backend == "cuda" and engine == "resident" else (64,)
-    formula = decay if len(shape) == 1 else lambda here, north, south, west, east: decay(here, west, east)
-    grid, seen = team.grid(shape, halo=2), []
+    """A plan has the values of the time at which it was made."""
+    on_gpu = team.backend == "cuda" and engine == "resident"
+    formula = (lambda here, north, south, west, east: decay(here, west, east)) if on_gpu else decay
+    grid, plans = team.grid((64, 64) if on_gpu else (64,), halo=2), []
     u, v = grid.zeros(), grid.zeros()
-    plans = []
-    for factor, alpha in ((0.25, 1.0), (0.125, 1.0), (0.125, 4.0), (0.25, 1.0)):
+    for factor, alpha in ((0.25, 1.0), (0.25, 0.5), (0.25, 1.0)):
         globals()["FACTOR"], CONFIG.alpha = factor, alpha
         plans.append((grid.plan_sweep(formula, u, v, sweeps=2, engine=engine), (factor * alpha) ** 2))
     for plan, wanted in plans:
         grid.interior(u)[...] = 1
         plan()
         team.synchronize()
-        seen.append((to_numpy(grid.interior(plan.newest)).ravel()[0], wanted))
-    assert all(got == wanted for got, wanted in team.comm.allgather(seen)[0]), seen
+        found = team.comm.allgather(to_numpy(grid.interior(plan.newest)).ravel().tolist())
+        assert {one for part in found for one in part} == {wanted}
