@@ -21,6 +21,7 @@ import numpy as np
 
 from ..kernels.records import Work
 from ..wall_time import timed
+from .unroll import unrolled
 
 # Parameters that a backend may turn into constants of the compiled kernel.
 CONSTANTS = ("n_pes", "item_bytes", "acc_bytes", "residual", "root", "out_is_symmetric")
@@ -43,7 +44,7 @@ def bind(
     made:           results of ``compile_helper`` so far, so that a function is compiled once for several callers
     Raises KeyError for a primitive or stub that has neither an implementation nor a constant.
     """
-    assert isinstance(kernel, FunctionType)
+    kernel = unrolled(kernel)
     constants = constants or {}
     made = {} if made is None else made
 

@@ -122,7 +122,9 @@ def _tree(function: FunctionType) -> ast.FunctionDef:
     try:
         (tree,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
     except (OSError, SyntaxError):
-        raise StaticError(f"{_place(function)}: a static loop needs the text of its function, in a file or cell") from None
+        raise StaticError(
+            f"{_place(function)}: a static loop needs the text of its function, in a file or cell"
+        ) from None
     if not isinstance(tree, ast.FunctionDef):
         raise StaticError(f"{_place(function)}: a static loop must be in a function that def makes")
     ast.increment_lineno(tree, code.co_firstlineno - 1)
@@ -224,8 +226,10 @@ class _Writer(ast.NodeTransformer):
             if node.keywords or any(isinstance(one, ast.Starred) for one in node.args):
                 return False
             called = self._called(node)
-            return called in _CALLED if _is_hashable(called) and not isinstance(called, FunctionType) else _returns_static(called)
-        return not isinstance(node, ast.Lambda | ast.GeneratorExp | ast.ListComp | ast.NamedExpr | ast.Starred | ast.Await)
+            return _returns_static(called) or any(called is one for one in _CALLED)
+        return not isinstance(
+            node, ast.Lambda | ast.GeneratorExp | ast.ListComp | ast.NamedExpr | ast.Starred | ast.Await
+        )
 
     def _called(self, node: ast.Call) -> Any:
         """The function of a call; _UNKNOWN for any that depends on another call."""
@@ -305,7 +309,11 @@ class _Writer(ast.NodeTransformer):
 
     def _bounds(self, call: ast.expr) -> range | None:
         """The numbers of ``static(...)``; None for anything else."""
-        if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name) or self._lookup(call.func.id) is not static:
+        if (
+            not isinstance(call, ast.Call)
+            or not isinstance(call.func, ast.Name)
+            or self._lookup(call.func.id) is not static
+        ):
             return None
         return range(*(self._must_know(one, "a bound of a loop") for one in call.args))
 
@@ -409,7 +417,16 @@ class _Writer(ast.NodeTransformer):
         target = node.targets[0]
         if len(node.targets) == 1 and isinstance(target, ast.Name):
             return None if self._keep(target, node.value) else self.generic_visit(node)
-        if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple) and len(target.elts) == len(node.value.elts):
+        whole = self._value(node.value) if isinstance(target, ast.Tuple) else _UNKNOWN
+        if isinstance(whole, tuple) and len(whole) == len(target.elts):
+            pairs = zip(target.elts, whole, strict=True)
+            if all(self._keep_value(name, value) for name, value in pairs):
+                return None
+        if (
+            isinstance(target, ast.Tuple)
+            and isinstance(node.value, ast.Tuple)
+            and len(target.elts) == len(node.value.elts)
+        ):
             values = [self._value(one) for one in node.value.elts]
             pairs = list(zip(target.elts, node.value.elts, values, strict=True))
             left = [(name, one) for name, one, value in pairs if not self._keep_value(name, value)]
@@ -423,9 +440,13 @@ class _Writer(ast.NodeTransformer):
 
     def _keep_value(self, target: ast.expr, value: Any) -> bool:
         """Whether a variable is known from here on."""
-        if value is _UNKNOWN or not isinstance(target, ast.Name) or self._assigned.get(target.id) != 1:
+        if value is _UNKNOWN or not isinstance(target, ast.Name):
             return False
-        if not _is_constant(value) and not isinstance(value, FunctionType) and not hasattr(value, "_fields"):
+        if target.id == "_":
+            return True
+        if self._assigned[target.id] != 1:
+            return False
+        if not (_is_constant(value) or callable(value) or hasattr(value, "_fields")):
             return False
         self._known[target.id] = value
         return True
@@ -440,7 +461,7 @@ def _is_hashable(value: Any) -> bool:
 
 
 def _returns_static(function: Any) -> bool:
-    return isinstance(function, FunctionType) and _is_static(_annotations(function).get("return"))
+    return callable(function) and _is_hashable(function) and _is_static(_annotations(function).get("return"))
 
 
 def _is_constant(value: Any) -> bool:
@@ -454,6 +475,9 @@ def _leaves(body: list[ast.stmt]) -> bool:
     nested = (ast.For, ast.While, ast.FunctionDef)
     return any(
         isinstance(line, ast.Break | ast.Continue)
-        or (not isinstance(line, nested) and _leaves([one for one in ast.iter_child_nodes(line) if isinstance(one, ast.stmt)]))
+        or (
+            not isinstance(line, nested)
+            and _leaves([one for one in ast.iter_child_nodes(line) if isinstance(one, ast.stmt)])
+        )
         for line in body
     )
