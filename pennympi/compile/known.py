@@ -24,9 +24,9 @@ class Known:
 
     def __init__(self, function: FunctionType, tree: ast.FunctionDef, values: dict[str, Any]):
         self.values = dict(values)
-        self.static = set(values)
         self.globals = dict(function.__globals__)
         self.cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+        self.static = set(values) | {name for name, cell in self.cells.items() if is_constant(content(cell))}
         self._filename = function.__code__.co_filename
         stored = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and not is_load(node)]
         self.times_assigned = {name: stored.count(name) for name in stored}

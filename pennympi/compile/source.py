@@ -1,9 +1,10 @@
 """The text of a function as a tree, and the code object of such a tree."""
 
 import ast
-import copy
 import inspect
+import linecache
 import textwrap
+from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -28,10 +29,23 @@ def tree_of(function: FunctionType) -> ast.FunctionDef:
         raise StaticError(f"{place(function)}: a static loop must be in a function that def makes")
     ast.increment_lineno(tree, code.co_firstlineno - 1)
     tree.decorator_list = []
-    again = code_of(copy.deepcopy(tree), code.co_freevars, code)
-    if (again.co_code, again.co_varnames) != (code.co_code, code.co_varnames):
+    lines = "".join(linecache.getlines(code.co_filename, function.__globals__))
+    if not any(again.co_code == code.co_code for again in _codes(lines) if _names(again) == _names(code)):
         raise StaticError(f"{place(function)}: the file has changed since it was imported; start the program again")
     return tree
+
+
+def _names(code: CodeType) -> tuple[Any, ...]:
+    return code.co_qualname, code.co_firstlineno, code.co_varnames
+
+
+@lru_cache(64)
+def _codes(text: str) -> tuple[CodeType, ...]:
+    """All code objects of a file or cell: a function alone is compiled otherwise where it calls what a module imports."""
+    codes = [compile(text, "", "exec", dont_inherit=True)]
+    for code in codes:  # the list grows meanwhile
+        codes += [const for const in code.co_consts if isinstance(const, CodeType)]
+    return tuple(codes)
 
 
 def code_of(tree: ast.FunctionDef, cells: tuple[str, ...], original: CodeType) -> CodeType:
