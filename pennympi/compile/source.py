@@ -30,13 +30,9 @@ def tree_of(function: FunctionType) -> ast.FunctionDef:
     ast.increment_lineno(tree, code.co_firstlineno - 1)
     tree.decorator_list = []
     lines = "".join(linecache.getlines(code.co_filename, function.__globals__))
-    if not any(again.co_code == code.co_code for again in _codes(lines) if _names(again) == _names(code)):
+    if code not in _codes(lines):
         raise StaticError(f"{place(function)}: the file has changed since it was imported; start the program again")
     return tree
-
-
-def _names(code: CodeType) -> tuple[Any, ...]:
-    return code.co_qualname, code.co_firstlineno, code.co_varnames
 
 
 @lru_cache(64)
