@@ -1,10 +1,10 @@
 """The user's formula as kernels call it: with six neighbours, of which one- and two-dimensional formulas take some."""
 
 from collections.abc import Callable
-from functools import cache
 from typing import Any, NamedTuple
 
 from ..block import Elements, load, store
+from ..static import Static, static
 
 
 class Stencil(NamedTuple):
@@ -28,63 +28,24 @@ class Stencil(NamedTuple):
         return {"float32": 4, "float64": 8}[self.dtype]
 
 
-@cache
-def applied(stencil: Stencil) -> Callable[..., Any]:
-    """``apply(here, x, y, z, rest)``: the new value of a point.
+def apply(stencil: Static[Stencil], here, x, y, z, numbers, coefficient):
+    """The new value of a point.
 
-    x, y, z: the neighbours (minus, plus) in each dimension; ignored in dimensions that the grid lacks
-    rest:    (the numbers that ``numbers_of(stencil)`` read, the coefficient at the point; ignored if there is none)
+    x, y, z:     the neighbours (minus, plus) in each dimension; ignored in dimensions that the grid lacks
+    numbers:     those that ``read_numbers`` returned
+    coefficient: the coefficient at the point; ignored if there is none
     """
-    formula, n_dims, has_coefficient = stencil.formula, stencil.n_dims, stencil.has_coefficient
-
-    # The conditions are constants of the closure: the compiler keeps one branch.
-    def apply(here, x, y, z, rest):
-        numbers, coefficient = rest
-        if has_coefficient:
-            if n_dims == 3:
-                return formula(here, *x, *y, *z, *numbers, coefficient)
-            if n_dims == 2:
-                return formula(here, *y, *z, *numbers, coefficient)
-            return formula(here, *z, *numbers, coefficient)
-        if n_dims == 3:
-            return formula(here, *x, *y, *z, *numbers)
-        if n_dims == 2:
-            return formula(here, *y, *z, *numbers)
-        return formula(here, *z, *numbers)
-
-    return apply
+    neighbours = x + y + z if stencil.n_dims == 3 else y + z if stencil.n_dims == 2 else z
+    rest = (*numbers, coefficient) if stencil.has_coefficient else numbers
+    return stencil.formula(here, *neighbours, *rest)
 
 
-@cache
-def value_of(stencil: Stencil) -> Callable[..., None]:
-    """A kernel that computes the formula once, to find its compile errors quickly.
-
-    In the kernel of a deep pass Numba tries each of the nested closures around a wrong formula twice: that takes hours.
-    """
-    apply, read = applied(stencil), numbers_of(stencil)
-
-    def value(ctx, field: Elements, values: Elements):
-        here = load(field, 0)
-        store(field, 0, apply(here, (here, here), (here, here), (here, here), (read(values), here)))
-
-    return value
+def read_numbers(stencil: Static[Stencil], values):
+    """The tuple of the formula's numbers, from the address of (n_args,) elements of the dtype."""
+    return tuple(load(values, k) for k in static(stencil.n_args))
 
 
-@cache
-def numbers_of(stencil: Stencil) -> Callable[[int], Any]:
-    """``read(values)``: the tuple of the formula's numbers, from the address of (n_args,) elements of the dtype."""
-
-    def nothing(values):
-        return ()
-
-    read = nothing
-    for k in range(stencil.n_args):
-        read = _one_more(read, k)
-    return read
-
-
-def _one_more(read: Callable[[int], Any], k: int) -> Callable[[int], Any]:
-    def more(values):
-        return read(values) + (load(values, k),)  # the only way in Numba to append to a tuple
-
-    return more
+def apply_once(stencil: Static[Stencil], ctx, field: Elements, values: Elements):
+    """A kernel that computes the formula once, to find its compile errors quickly."""
+    here = load(field, 0)
+    store(field, 0, apply(stencil, here, (here, here), (here, here), (here, here), read_numbers(stencil, values), here))

@@ -1,7 +1,7 @@
 """The norm of a sweep's changes.  Its bits depend on no order of threads, blocks and PEs.
 
     squares = no_squares()                           before a thread's points
-    squares = add_group(squares, value)              for each group, or adder(n)(squares, values) for a tuple of n values
+    squares = add_group(squares, value)              for each group, or add_values(n, squares, values)
     add_squares_to_words(words, squares)             after a thread's points: to the words of the sweep
 
 A group is GROUP_BYTES of a row, and begins at a multiple of its number of points in the whole grid.  Its value is the sum
@@ -14,7 +14,6 @@ comes.  It scales the values, exactly, so that the window is always bins 0 to 2,
 """
 
 from collections.abc import Callable
-from functools import cache
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -32,6 +31,7 @@ from ..in_kernel.exact import (
     SumWords,
     as_float,
 )
+from ..static import Static, static
 
 GROUP_BYTES = 32
 WINDOW = 3  # bins
@@ -69,7 +69,7 @@ def no_squares():
     return Squares(real(SCALE_3), 0, 0, 0)
 
 
-def group_points(item_bytes: int) -> int:
+def group_points(item_bytes: int) -> Static[int]:
     """Points of a group."""
     return GROUP_BYTES // item_bytes
 
@@ -77,21 +77,12 @@ def group_points(item_bytes: int) -> int:
 MOST_GROUP_POINTS = group_points(4)
 
 
-@cache
-def half_sum(n: int) -> Callable[[tuple[Any, ...]], Any]:
-    """``value(changes)``: the sum of the squares of the n changes of half a group."""
-    if n == 1:
-        return _square
-    before, k = half_sum(n - 1), n - 1
-
-    def value(changes):
-        return multiply_add(changes[k], changes[k], before(changes))
-
-    return value
-
-
-def _square(changes):
-    return product(changes[0], changes[0])
+def half_sum(n: Static[int], changes):
+    """The sum of the squares of the n changes of half a group."""
+    total = product(changes[0], changes[0])
+    for k in static(1, n):
+        total = multiply_add(changes[k], changes[k], total)
+    return total
 
 
 def add_group(squares: Squares, value: Any):
@@ -100,95 +91,9 @@ def add_group(squares: Squares, value: Any):
     return cut(squares, value * squares.scale)
 
 
-def _same(given, *others):
-    return given
-
-
-@cache
-def adder(
-    n: int, in_all: Callable[[bool], bool] = _same, raise_all: Callable[..., Squares] | None = None
-) -> Callable[[Squares, tuple[Any, ...]], Squares]:
-    """``add(squares, values)``: ``add_group`` of each of n values, with one test of the window for all of them.
-
-    Several threads may share one window:
-    in_all: (condition) -> True if it holds in all threads;  raise_all: ``raised`` to the highest window of all threads
-    Scaled values below QUICK take fewer instructions.  Each value has a closure, since Numba does not unroll loops over
-    tuples.
-    """
-    move = raise_all or raised
-    total, largest, cut_all, add_quickly = _over(_sum, 0, n), _over(_larger, 0, n), cutter(n), _nothing
-    for k in range(n):
-        add_quickly = _quickly(k, add_quickly)
-
-    def add(squares, values):
-        whole = total(values)
-        if not in_all(whole * squares.scale < real(QUICK)):
-            return cut_all(move(squares, largest(values) if whole == whole else whole), values)
-        a, b, c = add_quickly(squares, values)
-        return Squares(squares.scale, squares.a + a, squares.b + (b - (a << BIN_BITS)), squares.c + c)
-
-    return add
-
-
-def _sum(x, y):
-    return x + y
-
-
-def _larger(x, y):
-    return max(x, y)
-
-
-def _over(join: Callable[..., Any], first: int, n: int) -> Callable[..., Any]:
-    """``joined(values)``: n values from ``first`` on, joined pairwise as a tree."""
-
-    def value(values):
-        return values[first]
-
-    if n == 1:
-        return value
-    half, rest = _over(join, first, n // 2), _over(join, first + n // 2, n - n // 2)
-
-    def joined(values):
-        return join(half(values), rest(values))
-
-    return joined
-
-
-@cache
-def cutter(n: int) -> Callable[[Squares, tuple[Any, ...]], Squares]:
-    """``add(squares, values)``: add n values that lie in the window or below."""
-    fewer, k = cutter(n - 1) if n > 1 else _same, n - 1
-
-    def add(squares, values):
-        return cut(fewer(squares, values), values[k] * squares.scale)
-
-    return add
-
-
-def _nothing(squares, values):
-    return 0, 0, 0
-
-
-def _quickly(k, fewer):
-    """The bins of values below QUICK: bin 1 also contains the part of bin 0."""
-
-    def add(squares, values):
-        a, b, c = fewer(squares, values)
-        wide = 1.0 * (values[k] * squares.scale)  # float64
-        in_b = wide + ROUND_1
-        return a + bits(wide + ROUND_0), b + bits(in_b), c + bits(wide - (in_b - ROUND_1_2))
-
-    return add
-
-
-def cut(squares: Squares, scaled: Any):
-    """Add a scaled value, cut into bins as by ``add_to_bins``.  All differences are exact."""
-    wide = 1.0 * scaled  # float64
-    a = wide + ROUND_0
-    rest = wide - (a - ROUND_0)
-    b = rest + ROUND_1
-    c = rest - (b - ROUND_1_2)
-    return Squares(squares.scale, squares.a + bits(a), squares.b + bits(b), squares.c + bits(c))
+def as_is(condition):
+    """The condition of one thread: see ``add_values``."""
+    return condition
 
 
 def raised(squares: Squares, value: Any):
@@ -204,6 +109,69 @@ def raised(squares: Squares, value: Any):
     else:
         scale = 0.0
     return at_scale(squares, min(squares.scale, real(scale)))
+
+
+def add_values(
+    n: Static[int],
+    squares: Squares,
+    values,
+    in_all: Static[Callable[..., bool]] = as_is,
+    raise_window: Static[Callable[..., Squares]] = raised,
+):
+    """``add_group`` of each of n values, with one test of the window for all of them.
+
+    Several threads may share one window:
+    in_all: (condition) -> True if it holds in all threads
+    raise_window: ``raised`` to the highest window of all threads
+    Scaled values below QUICK take fewer instructions: bin 1 also contains the part of bin 0.
+    """
+    whole = joined(add, 0, n, values)
+    if not in_all(whole * squares.scale < real(QUICK)):
+        largest = joined(larger, 0, n, values) if whole == whole else whole
+        return cut_values(n, raise_window(squares, largest), values)
+    a, b, c = 0, 0, 0
+    for k in static(n):
+        wide = 1.0 * (values[k] * squares.scale)  # float64
+        in_b = wide + ROUND_1
+        a = a + bits(wide + ROUND_0)
+        b = b + bits(in_b)
+        c = c + bits(wide - (in_b - ROUND_1_2))
+    return Squares(squares.scale, squares.a + a, squares.b + (b - (a << BIN_BITS)), squares.c + c)
+
+
+def add(x, y):
+    """The sum of two numbers."""
+    return x + y
+
+
+def larger(x, y):
+    """The larger of two numbers."""
+    return max(x, y)
+
+
+def joined(join: Static[Callable[..., Any]], first: Static[int], n: Static[int], values):
+    """n values from ``first`` on, joined pairwise as a tree."""
+    if n == 1:
+        return values[first]
+    half = n // 2
+    return join(joined(join, first, half, values), joined(join, first + half, n - half, values))
+
+
+def cut_values(n: Static[int], squares: Squares, values):
+    """Add n values that lie in the window or below."""
+    for k in static(n):
+        squares = cut(squares, values[k] * squares.scale)
+    return squares
+
+
+def cut(squares: Squares, scaled: Any):
+    """Add a scaled value, cut into bins as by ``add_to_bins``.  All differences are exact."""
+    wide = 1.0 * scaled  # float64
+    a = wide + ROUND_0
+    rest = wide - (a - ROUND_0)
+    b = rest + ROUND_1
+    c = rest - (b - ROUND_1_2)
+    return Squares(squares.scale, squares.a + bits(a), squares.b + bits(b), squares.c + bits(c))
 
 
 def at_scale(squares: Squares, scale: Any):

@@ -1,15 +1,14 @@
 """The norm of a user's sweep kernel: the threads of a block add up the groups of its rows.
 
 squares = squares_before(words)                                      before the block's rows
-squares = add(squares, (new, old), pitch, rows, points)              adder_of_rows(item_bytes): some rows at a time
+squares = add_rows(item_bytes, squares, (new, old), pitch, rows, points)   some rows at a time
 add_squares_of_block(words, squares)                                 after them
 """
 
-from collections.abc import Callable
-from functools import cache
 from math import nan
 
 from ..block import Words, add_block_sums, lanes, load, multiply_add, read_epoch, real, single_thread
+from ..static import Static
 from .norm import (
     GROUP_BYTES,
     LIMIT,
@@ -42,50 +41,54 @@ def scale_of_words(words: Words):
     return real(SCALE_2) if read_epoch(words, 2) != 0 else real(SCALE_3)
 
 
-@cache
-def adder_of_rows(item_bytes: int) -> Callable[..., Squares]:
-    """``add(squares, (new, old), pitch, rows, points)``: add the groups of some rows of two fields.
+def add_rows(item_bytes: Static[int], squares: Squares, fields, pitch, rows, points):
+    """Add the groups of some rows of two fields.
 
-    new, old: addresses of the first point, on a GPU multiples of GROUP_BYTES;  pitch: bytes from a row to the next
+    fields: (new, old), addresses of the first point, on a GPU multiples of GROUP_BYTES
+    pitch:  bytes from a row to the next
     The fields must be equal after the last point of a row, up to the end of its last group.
     """
+    new, old = fields
     n = group_points(item_bytes)
+    groups = (points + n - 1) // n
+    if single_thread():
+        for row in range(rows):
+            squares = add_row(item_bytes, squares, new + row * pitch, old + row * pitch, groups)
+    else:
+        for k in lanes(0, rows * groups):
+            at = k // groups * pitch + k % groups * GROUP_BYTES
+            value = group_value(item_bytes, (new + at) & -GROUP_BYTES, (old + at) & -GROUP_BYTES, 0)
+            squares = add_group(squares, value)
+    return squares
 
-    def half(new, old, first):
-        total = real(0.0)
-        for k in range(first, first + n // 2):
-            change = load(new, k) - load(old, k)
-            total = multiply_add(change, change, total)
-        return total
 
-    def value(new, old, group):
-        return half(new, old, group * n) + half(new, old, group * n + n // 2)
-
-    def add_row(squares, new, old, groups):
-        """On a CPU, by one thread.  The compiler vectorizes these loops."""
-        below = True
+def add_row(item_bytes: Static[int], squares: Squares, new, old, groups):
+    """Add a row on a CPU, by one thread.  The compiler vectorizes these loops."""
+    below = True
+    for k in range(groups):
+        below &= group_value(item_bytes, new, old, k) * squares.scale <= real(LIMIT)
+    if not below:
         for k in range(groups):
-            below &= value(new, old, k) * squares.scale <= real(LIMIT)
-        if not below:
-            for k in range(groups):
-                squares = raised(squares, value(new, old, k))
-        for k in range(groups):
-            squares = cut(squares, value(new, old, k) * squares.scale)
-        return squares
+            squares = raised(squares, group_value(item_bytes, new, old, k))
+    for k in range(groups):
+        squares = cut(squares, group_value(item_bytes, new, old, k) * squares.scale)
+    return squares
 
-    def add(squares, fields, pitch, rows, points):
-        new, old = fields
-        groups = (points + n - 1) // n
-        if single_thread():
-            for row in range(rows):
-                squares = add_row(squares, new + row * pitch, old + row * pitch, groups)
-        else:
-            for k in lanes(0, rows * groups):
-                at = k // groups * pitch + k % groups * GROUP_BYTES
-                squares = add_group(squares, value((new + at) & -GROUP_BYTES, (old + at) & -GROUP_BYTES, 0))
-        return squares
 
-    return add
+def group_value(item_bytes: Static[int], new, old, group):
+    """The value of a group of two rows."""
+    n = group_points(item_bytes)
+    first, second = group * n, group * n + n // 2
+    return half_value(n // 2, new, old, first) + half_value(n // 2, new, old, second)
+
+
+def half_value(n: Static[int], new, old, first):
+    """The sum of the squares of n changes from ``first`` on."""
+    total = real(0.0)
+    for k in range(first, first + n):
+        change = load(new, k) - load(old, k)
+        total = multiply_add(change, change, total)
+    return total
 
 
 def add_squares_of_block(words: Words, squares: Squares):

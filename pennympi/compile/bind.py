@@ -16,6 +16,7 @@ from uuid import uuid4
 from ..kernels.records import Work
 from .digest import is_named
 from .reads import cells_of, cells_read, globals_read
+from .unroll import unrolled
 
 # Parameters that a backend may turn into constants of the compiled kernel.
 CONSTANTS = ("n_pes", "item_bytes", "acc_bytes", "residual", "root", "out_is_symmetric")
@@ -39,8 +40,8 @@ def bind(
     made:           results of ``compile_helper`` so far, so that a function is compiled once for several callers
     Raises KeyError for a primitive or stub that has neither an implementation nor a constant.
     """
-    assert isinstance(kernel, FunctionType)
-    return _Binding(implementations, compile_helper, constants or {}, suffix, {} if made is None else made).of(kernel)
+    made = {} if made is None else made
+    return _Binding(implementations, compile_helper, constants or {}, suffix, made).of(unrolled(kernel))
 
 
 class _Binding:
@@ -107,9 +108,10 @@ class _Binding:
             return value if same else value._make(bound) if hasattr(value, "_make") else tuple(bound)
         if isinstance(value, FunctionType):
             if value not in self._made:
-                copy = self._copy(value)
+                written = unrolled(value)
+                copy = self._copy(written)
                 self._made[value] = self._compile_helper(copy)  # which compiles at its first call: it may call itself
-                self._fill(copy, value)
+                self._fill(copy, written)
             return self._made[value]
         if isinstance(getattr(value, "py_func", None), FunctionType) and not is_named(value):
             return self._compiled_anew(value)

@@ -133,6 +133,9 @@ class _Digest:
         if getattr(function, "is_primitive", False):
             yield function.__name__
             return
+        if source := getattr(function, "written_from", None):  # with values of its static parameters
+            yield from map(self.of, source)
+            return
         code = function.__code__
         tree = syntax_tree(code, function.__globals__) if self._portable else None
         yield f"{__debug__} {code.co_freevars} {tree}" if tree else _bytecode(code)

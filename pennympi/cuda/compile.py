@@ -12,6 +12,7 @@ from ..compile.bind import bind, call_source, helpers, is_tagged, names_reached,
 from ..compile.cache import made_once
 from ..compile.digest import kernel_hash, keyed
 from ..compile.options import BOUNDS, KernelOptions, LaunchBounds
+from ..compile.unroll import unrolled
 from ..kernels.algorithm import MAX_THREADS
 from . import combine, lines, multicast, numbers, packets, pointers, primitives, remote, waits
 from .elements import accessors
@@ -114,6 +115,7 @@ def _implementations(name: str, tagged: bool, options: KernelOptions, target: Ta
 
 def entry(kernel: Callable[..., Any], name: str, options: KernelOptions, target: Target) -> tuple[FunctionType, Any]:
     """The function that is launched, which calls the kernel with the constants filled in, and its signature."""
+    kernel = unrolled(kernel)
     implementations = _implementations(name, is_tagged(kernel), options, target)
     body = device_function(bind(kernel, implementations, device_function, made=_helpers(kernel, implementations, {})))
     names, constants = parameters(kernel), options.constants

@@ -12,7 +12,7 @@ from threads import Threads
 from pennympi.arrays.dtypes import TABLE
 from pennympi.compile.pass_kernel import Storage
 from pennympi.cuda.sweep import pass_kernel
-from pennympi.cuda.sweep.rows import kept_columns, origin_of
+from pennympi.cuda.sweep.rows import NO_WALL, March, first_column
 from pennympi.kernels.sweep.norm import LEVEL_BYTES, group_points
 from pennympi.kernels.sweep.records import Box, Cut, SweepFields
 
@@ -127,7 +127,8 @@ def test_warps(case, dtype):
         shape, live, box, own, inner = some_pass(random, stencil, depth, group)
 
         def launch(fields, depth=depth, chunk=chunk, box=box):
-            across = -(-(box.z1 - origin_of(stencil, box, fields.lead)) // kept_columns(stencil, depth))
+            march = March(stencil, depth, "none", NO_WALL)
+            across = -(-(box.z1 - first_column(march.width, box, fields.lead)) // march.keeps)
             warps = across * -(-(box.y1 - box.y0) // chunk) if stencil.n_dims == 2 else -(-across // chunk)
             return warps, 32, Cut(chunk, fields.lead)
 

@@ -11,10 +11,11 @@ import numpy as np
 from sweep_reference import multiply_add
 
 from pennympi.compile.bind import bind
+from pennympi.compile.unroll import specialised
 from pennympi.cuda.sweep.level_squares import add_lanes_to_words
-from pennympi.cuda.sweep.norm import add_squares_of_warp, in_all, squares_of_warp, warp_adder
+from pennympi.cuda.sweep.norm import add_squares_of_warp, add_values_of_warp, in_all, squares_of_warp
 from pennympi.cuda.sweep.warp import LANE_BYTES
-from pennympi.kernels.sweep.norm import LEVEL_BYTES, adder, no_squares
+from pennympi.kernels.sweep.norm import LEVEL_BYTES, add_values, no_squares, raised
 
 SHARED_BYTES, PIECE_BYTES = 227 << 10, 16
 
@@ -37,9 +38,10 @@ class Threads:
         """Launch a kernel."""
         self._memory = memory
         scope = {name: getattr(self, name) for name in dir(self) if not name.startswith("_")}
-        adders = [warp_adder(n) for n in range(1, 4)] + [adder(n, in_all) for n in (1, 2, 3, 4, 6, 8, 12, 24)]
+        adders = [specialised(add_values_of_warp, n) for n in range(1, 4)]
+        adders += [specialised(add_values, n, in_all, raised) for n in (1, 2, 3, 4, 6, 8, 12, 24)]
         made = dict.fromkeys(adders, lambda squares, values: squares + values)
-        made |= {squares_of_warp(n): lambda values: values for n in range(1, 4)}
+        made |= {specialised(squares_of_warp, n): lambda values: values for n in range(1, 4)}
         made |= {no_squares: tuple, add_squares_of_warp: self._add_squares_of_warp}
         made |= {add_lanes_to_words: self._add_lanes_to_words}
         bound = bind(kernel, scope, lambda function: function, scope, made=made)

@@ -1,10 +1,13 @@
 """Passes of sweeps on a GPU."""
 
 from ...compile.pass_kernel import PassKernel
+from ...compile.unroll import specialised
 from ...kernels.sweep.formula import Stencil
-from . import cube, cutting, line, march
-from .level_squares import level_squares
-from .rows import wall_of
+from . import cube, cutting
+from .level_squares import norms_of
+from .line import march_along
+from .march import march_down
+from .rows import NO_WALL, March, columns_of
 
 
 def deepest(stencil: Stencil) -> int:
@@ -20,8 +23,8 @@ def pass_kernel(stencil: Stencil, depth: int, norms: str, end: int) -> PassKerne
     """
     if stencil.n_dims == 3:
         return cube.pass_kernel(stencil, depth, norms)
-    shared_bytes = cutting.WARPS * level_squares(stencil, depth, norms).shared_bytes
-    bounds, launch = cutting.bounds(stencil, depth, norms), cutting.launch(stencil, depth, norms)
-    if stencil.n_dims == 1:
-        return PassKernel(line.march(stencil, depth, norms), bounds, shared_bytes, 0, launch)
-    return PassKernel(march.march(stencil, depth, norms, wall_of(stencil, end)), bounds, shared_bytes, 0, launch)
+    wall = end % columns_of(stencil) if end >= 0 and stencil.n_dims == 2 else NO_WALL
+    march = March(stencil, depth, norms, wall)
+    kernel = specialised(march_down if stencil.n_dims == 2 else march_along, march)
+    shared_bytes = cutting.WARPS * norms_of(march).shared_bytes
+    return PassKernel(kernel, cutting.bounds(march), shared_bytes, 0, cutting.launch(march))

@@ -14,17 +14,16 @@ References: Nguyen and others, 3.5-D blocking optimization for stencil computati
 (CGO 2020).
 """
 
-from collections.abc import Callable
-
 from ...compile.options import LaunchBounds
 from ...compile.pass_kernel import PassKernel, Storage
+from ...compile.unroll import Static, specialised
 from ...kernels.block import Elements, Words, real, sync
-from ...kernels.sweep.formula import Stencil, numbers_of
+from ...kernels.sweep.formula import Stencil, read_numbers
 from ...kernels.sweep.records import Box, Cut, SweepFields
-from .cube_levels import Turn, levels
+from .cube_levels import Turn, add_squares_of_levels, advance_levels, start_levels
 from .cube_once import sector_start
-from .cube_place import RING, Tile, sizes_of, thread_place_of
-from .cube_rows import rows_copied, rows_in_shared
+from .cube_place import RING, Cube, Tile, place_of_thread
+from .cube_rows import copy_rows, load_rows
 from .pieces import end_group, wait_for_group
 from .warp import within
 
@@ -39,55 +38,62 @@ TILES = {
 }
 
 
-def sweep_blocked(stencil: Stencil, depth: int, norms: str, tile: Tile) -> Callable[..., None]:
+def sweep_blocked(
+    cube: Static[Cube],
+    ctx,
+    fields: SweepFields,
+    box: Box,
+    live: Box,
+    cut: Cut,
+    values: Elements,
+    words: Words,
+    scratch: int,
+):
     """The kernel."""
-    read_numbers, sizes = numbers_of(stencil), sizes_of(stencil, depth, norms, tile)
-    plane_bytes, place_of_thread = sizes.plane_bytes, thread_place_of(stencil, depth, tile, sizes)
-    copy_rows, plane_rows = rows_copied(tile, sizes), rows_in_shared(tile, sizes)
-    start_state, advance, end_state = levels(stencil, depth, norms, tile, sizes)
+    zero, numbers = real(0.0), read_numbers(cube.stencil, values)
+    place = place_of_thread(cube, fields, box, live, cut.chunk)
+    states = start_levels(cube, load_rows(cube, place.ring, zero))
+    for k in range(AHEAD):
+        copy_plane(cube, place.start + k, place)
+    x, stop = place.start, place.own_x + place.own_planes + cube.depth
+    while x < stop:
+        states = turn_at(cube, states, x, (place, numbers), zero)
+        states = turn_at(cube, states, x + 1, (place, numbers), zero)
+        states = turn_at(cube, states, x + 2, (place, numbers), zero)
+        x += TURNS
+    add_squares_of_levels(cube, words, states)
 
-    def copy(x, place):
-        slot = place.ring + ((x - place.start) & (RING - 1)) * plane_bytes
-        needed = within(x - place.start, place.planes) & place.needed
-        copy_rows(needed, slot, place.at + x * place.plane, place)
-        end_group()
 
-    def turn(state, x, place, numbers, zero):
-        copy(x + AHEAD, place)
-        wait_for_group()
-        k = x - place.start
-        after = plane_rows(place.ring + (k & (RING - 1)) * plane_bytes, zero)
-        now = Turn(x, ((k - 1) & (RING - 1)) * plane_bytes, ((k - 1) & 1) * plane_bytes, (k & 1) * plane_bytes)
-        state = advance(state, after, now, place, numbers, zero)
-        sync()
-        return state
+def copy_plane(cube: Static[Cube], x, place):
+    """Begin to copy plane x of level 0 to the ring."""
+    slot = place.ring + ((x - place.start) & (RING - 1)) * cube.plane_bytes
+    needed = within(x - place.start, place.planes) & place.needed
+    copy_rows(cube, needed, slot, place.at + x * place.plane, place)
+    end_group()
 
-    def sweep(ctx, fields: SweepFields, box: Box, live: Box, cut: Cut, values: Elements, words: Words, scratch: int):
-        zero, numbers = real(0.0), read_numbers(values)
-        place = place_of_thread(fields, box, live, cut.chunk)
-        state = start_state(plane_rows(place.ring, zero))
-        for k in range(AHEAD):
-            copy(place.start + k, place)
-        x, stop = place.start, place.own_x + place.own_planes + depth
-        while x < stop:
-            state = turn(state, x, place, numbers, zero)
-            state = turn(state, x + 1, place, numbers, zero)
-            state = turn(state, x + 2, place, numbers, zero)
-            x += TURNS
-        end_state(state, words)
 
-    return sweep
+def turn_at(cube: Static[Cube], states, x, thread, zero):
+    """The states of the levels after the turn in which plane x of level 0 comes in."""
+    place = thread[0]
+    copy_plane(cube, x + AHEAD, place)
+    wait_for_group()
+    k = x - place.start
+    after = load_rows(cube, place.ring + (k & (RING - 1)) * cube.plane_bytes, zero)
+    back = ((k - 1) & (RING - 1)) * cube.plane_bytes
+    turn = Turn(x, back, ((k - 1) & 1) * cube.plane_bytes, (k & 1) * cube.plane_bytes)
+    states = advance_levels(cube, states, after, turn, thread)
+    sync()
+    return states
 
 
 def sweep_blocked_pass(stencil: Stencil, depth: int, norms: str) -> PassKernel:
     """The pass."""
-    tile = TILES[stencil.dtype, depth]
-    sizes, item_bytes = sizes_of(stencil, depth, norms, tile), stencil.item_bytes
-    shared_bytes = (RING + 2 * (depth - 1)) * sizes.plane_bytes + 2 * sizes.row_bytes
+    cube, item_bytes = Cube(stencil, depth, norms, TILES[stencil.dtype, depth]), stencil.item_bytes
+    shared_bytes = (RING + 2 * (depth - 1)) * cube.plane_bytes + 2 * cube.row_bytes
 
     def launch(box: Box, storage: Storage) -> tuple[int, int, Cut]:
         start_z = sector_start(storage.lead * item_bytes, box.z0, item_bytes)
-        tiles, planes = -(-(box.z1 - start_z) // sizes.own_z) * -(-(box.y1 - box.y0) // sizes.own_y), box.x1 - box.x0
+        tiles, planes = -(-(box.z1 - start_z) // cube.own_z) * -(-(box.y1 - box.y0) // cube.own_y), box.x1 - box.x0
 
         def turns(chunks: int) -> int:  # of a multiprocessor
             chunk = -(-planes // chunks)
@@ -95,7 +101,7 @@ def sweep_blocked_pass(stencil: Stencil, depth: int, norms: str) -> PassKernel:
             return waves * -(-(chunk + 2 * depth) // TURNS) * TURNS
 
         chunk = -(-planes // min(range(1, planes + 1), key=turns))
-        return tiles * -(-planes // chunk), sizes.threads, Cut(chunk, storage.lead)
+        return tiles * -(-planes // chunk), cube.threads, Cut(chunk, storage.lead)
 
-    kernel = sweep_blocked(stencil, depth, norms, tile)
-    return PassKernel(kernel, LaunchBounds(sizes.threads), shared_bytes, 0, launch)
+    kernel = specialised(sweep_blocked, cube)
+    return PassKernel(kernel, LaunchBounds(cube.threads), shared_bytes, 0, launch)

@@ -6,21 +6,20 @@ has the numbers to the left and right from the lanes beside it.  A block goes do
 order of z, y, x, and so the two planes that a block shares with the next one in x are still in the L2 cache.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 from ...compile.options import LaunchBounds
 from ...compile.pass_kernel import PassKernel, Storage
+from ...compile.unroll import Static, specialised, static
 from ...kernels.block import Elements, Words, real
-from ...kernels.sweep.formula import Stencil, numbers_of
+from ...kernels.sweep.formula import Stencil, read_numbers
 from ...kernels.sweep.records import Box, Cut, SweepFields
 from ..gpu import cuda
 from ..intrinsics import anew
-from .columns import each
 from .norm import add_squares_of_warp, squares_of_warp
 from .pieces import load_number_where, load_piece, store_numbers
 from .shared import PIECE_BYTES
-from .stepped import groups_of_halves, half_of_piece, stepped_piece
+from .stepped import groups_of_halves, half_of_piece, numbers_of_piece, stepped_piece
 from .warp import LANES, least, pick, shift_down, shift_up
 
 THREADS = 512
@@ -48,22 +47,18 @@ class Piece(NamedTuple):
     beside: int
 
 
-def piece_of(stencil: Stencil) -> Callable[..., Piece]:
-    """``find(fields, box, chunk)``: the piece of a thread, in few instructions, since a block has little to do."""
-    item_bytes, width = stencil.item_bytes, PIECE_BYTES // stencil.item_bytes
-
-    def find(fields, box, chunk):
-        start = sector_start(fields.old, box.z0, item_bytes)
-        x, y = box.x0 + cuda.blockIdx.z * chunk, box.y0 + cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
-        z = start + (cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x) * width
-        # Threads beside the box read its last row, or the piece after its last one, of which a lane needs a number.
-        beyond = box.z1 + ((start - box.z1) & (width - 1))
-        at = x * fields.plane + least(y, box.y1 - 1) * fields.row + least(z, beyond)
-        beside = pick(cuda.threadIdx.x == cuda.blockDim.x - 1, PIECE_BYTES, pick(cuda.threadIdx.x == 0, -item_bytes, 0))
-        stop = pick(y < box.y1, box.z1 - z, 0)
-        return Piece(at * item_bytes, least(chunk, box.x1 - x), box.z0 - z, stop, beside)
-
-    return find
+def piece_of_thread(stencil: Static[Stencil], fields, box, chunk):
+    """The piece of a thread, in few instructions, since a block has little to do."""
+    item_bytes, width = stencil.item_bytes, numbers_of_piece(stencil)
+    start = sector_start(fields.old, box.z0, item_bytes)
+    x, y = box.x0 + cuda.blockIdx.z * chunk, box.y0 + cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
+    z = start + (cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x) * width
+    # Threads beside the box read its last row, or the piece after its last one, of which a lane needs a number.
+    beyond = box.z1 + ((start - box.z1) & (width - 1))
+    at = x * fields.plane + least(y, box.y1 - 1) * fields.row + least(z, beyond)
+    beside = pick(cuda.threadIdx.x == cuda.blockDim.x - 1, PIECE_BYTES, pick(cuda.threadIdx.x == 0, -item_bytes, 0))
+    stop = pick(y < box.y1, box.z1 - z, 0)
+    return Piece(at * item_bytes, least(chunk, box.x1 - x), box.z0 - z, stop, beside)
 
 
 def shifted(values, value):
@@ -71,49 +66,54 @@ def shifted(values, value):
     return (value, *values[:-1])
 
 
-def sweep_once(stencil: Stencil, norms: str) -> Callable[..., None]:
+def sweep_once(
+    stencil: Static[Stencil],
+    norms: Static[str],
+    ctx,
+    fields: SweepFields,
+    box: Box,
+    live: Box,
+    cut: Cut,
+    values: Elements,
+    words: Words,
+    scratch: int,
+):
     """The kernel."""
-    item_bytes, read_numbers, stepped = stencil.item_bytes, numbers_of(stencil), stepped_piece(stencil)
-    last, piece_of_thread = PIECE_BYTES // item_bytes - 1, piece_of(stencil)
-    summed, half, has_coefficient = norms != "none", half_of_piece(stencil), stencil.has_coefficient
-    planes = PLANES[stencil.dtype]
-    groups, squares_of_groups = groups_of_halves(planes), squares_of_warp((planes + 1) // 2)
-    no_halves = each(lambda k: lambda zero: zero, planes)
-    far_ahead = stencil.dtype == "float64"  # the plane after the next one is loaded
-
-    def sweep(ctx, fields: SweepFields, box: Box, live: Box, cut: Cut, values: Elements, words: Words, scratch: int):
-        zero, numbers = real(0.0), read_numbers(values)
+    zero, numbers, summed = real(0.0), read_numbers(stencil, values), norms != "none"
+    planes, far_ahead = PLANES[stencil.dtype], stencil.dtype == "float64"  # the plane after the next one is loaded
+    if summed:
+        halves = tuple(zero for _ in static(planes))
+    plane, row = fields.plane * stencil.item_bytes, fields.row * stencil.item_bytes
+    to_new, to_coefficient = fields.new - fields.old, fields.coefficient - fields.old
+    own = piece_of_thread(stencil, fields, box, cut.chunk)
+    at, left_over = fields.old + own.at, own.planes
+    before, here, after = load_piece(at - plane, zero), load_piece(at, zero), load_piece(at + plane, zero)
+    while left_over > 0:
+        at = anew(at)
+        later = after
+        if far_ahead and left_over > 1:
+            later = load_piece(at + 2 * plane, zero)
+        above, below = load_piece(at - row, zero), load_piece(at + row, zero)
+        line = line_of_piece(stencil, at, here, own.beside, zero)
+        coefficient = load_piece(at + to_coefficient, zero) if stencil.has_coefficient else here
+        new = stepped_piece(stencil, here, (before, after), (above, below), line, numbers, coefficient)
+        store_numbers(own.first, own.stop, at + to_new, new)
         if summed:
-            halves = no_halves(zero)
-        plane, row = fields.plane * item_bytes, fields.row * item_bytes
-        to_new, to_coefficient = fields.new - fields.old, fields.coefficient - fields.old
-        one = piece_of_thread(fields, box, cut.chunk)
-        at, left_over = fields.old + one.at, one.planes
-        before, here, after = load_piece(at - plane, zero), load_piece(at, zero), load_piece(at + plane, zero)
-        while left_over > 0:
-            at = anew(at)
-            later = after
-            if far_ahead and left_over > 1:
-                later = load_piece(at + 2 * plane, zero)
-            above, below = load_piece(at - row, zero), load_piece(at + row, zero)
-            other = load_number_where(one.beside != 0, at + one.beside, zero)
-            coefficient = load_piece(at + to_coefficient, zero) if has_coefficient else here
-            left, right = (
-                pick(one.beside < 0, other, shift_up(here[last])),
-                pick(one.beside > 0, other, shift_down(here[0])),
-            )
-            new = stepped(here, (before, after), (above, below), (left, *here, right), numbers, coefficient)
-            store_numbers(one.first, one.stop, at + to_new, new)
-            if summed:
-                halves = shifted(halves, half(new, here, one.first, one.stop))
-            at, left_over = at + plane, left_over - 1
-            before, here, after = here, after, later
-            if not far_ahead and left_over > 0:
-                after = load_piece(at + plane, zero)
-        if summed:
-            add_squares_of_warp(words, squares_of_groups(groups(halves)))
+            halves = shifted(halves, half_of_piece(stencil, new, here, own.first, own.stop))
+        at, left_over = at + plane, left_over - 1
+        before, here, after = here, after, later
+        if not far_ahead and left_over > 0:
+            after = load_piece(at + plane, zero)
+    if summed:
+        add_squares_of_warp(words, squares_of_warp((planes + 1) // 2, groups_of_halves(planes, halves)))
 
-    return sweep
+
+def line_of_piece(stencil: Static[Stencil], at, here, beside, zero):
+    """A piece, with the numbers before and after it, of which no lane has one at the ends of a warp."""
+    loaded = load_number_where(beside != 0, at + beside, zero)
+    left = pick(beside < 0, loaded, shift_up(here[numbers_of_piece(stencil) - 1]))
+    right = pick(beside > 0, loaded, shift_down(here[0]))
+    return (left, *here, right)
 
 
 def sweep_once_pass(stencil: Stencil, norms: str) -> PassKernel:
@@ -130,4 +130,4 @@ def sweep_once_pass(stencil: Stencil, norms: str) -> PassKernel:
         return blocks, (lanes, rows, 1), Cut(chunk, storage.lead)
 
     bounds = LaunchBounds(THREADS, 3 if norms == "none" else 2)
-    return PassKernel(sweep_once(stencil, norms), bounds, 0, 0, launch)
+    return PassKernel(specialised(sweep_once, stencil, norms), bounds, 0, 0, launch)

@@ -1,8 +1,8 @@
 """Where a thread of a block of ``cube_blocked.py`` works."""
 
-from collections.abc import Callable
 from typing import NamedTuple
 
+from ...compile.unroll import Static
 from ...kernels.block import block
 from ...kernels.sweep.formula import Stencil
 from ..gpu import cuda
@@ -25,35 +25,63 @@ class Tile(NamedTuple):
     rows: int
 
 
-class Sizes(NamedTuple):
-    """What follows from a tile.
+class Cube(NamedTuple):
+    """What a kernel of passes over three dimensions is compiled for.  norms: "none", "last" or "every" """
 
-    row_bytes, plane_bytes: of the tile in shared memory
-    rim:          lanes at either end whose points belong to other blocks
-    tile_y:       rows of the tile
-    own_y, own_z: points that a block writes, of a plane
-    skipped:      threads before the first one of the tile: lanes 2 k and 2 k + 1 of a warp have one group's halves
-    threads:      of a block
-    """
+    stencil: Stencil
+    depth: int
+    norms: str
+    tile: Tile
 
-    row_bytes: int
-    plane_bytes: int
-    rim: int
-    tile_y: int
-    own_y: int
-    own_z: int
-    skipped: int
-    threads: int
+    @property
+    def width(self) -> int:
+        """Numbers of a piece."""
+        return PIECE_BYTES // self.stencil.item_bytes
 
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row of the tile in shared memory."""
+        return self.tile.lanes * PIECE_BYTES
 
-def sizes_of(stencil: Stencil, depth: int, norms: str, tile: Tile) -> Sizes:
-    """What follows from a tile."""
-    width, tile_y = PIECE_BYTES // stencil.item_bytes, tile.groups * tile.rows
-    rim, row_bytes = -(-depth // width), tile.lanes * PIECE_BYTES
-    own_y, own_z = tile_y - 2 * depth, (tile.lanes - 2 * rim) * width
-    skipped = 0 if norms == "none" else rim % 2
-    threads = -(-(skipped + tile.lanes * tile.groups) // 32) * 32
-    return Sizes(row_bytes, tile_y * row_bytes, rim, tile_y, own_y, own_z, skipped, threads)
+    @property
+    def tile_y(self) -> int:
+        """Rows of the tile."""
+        return self.tile.groups * self.tile.rows
+
+    @property
+    def plane_bytes(self) -> int:
+        """Bytes of a plane of the tile in shared memory."""
+        return self.tile_y * self.row_bytes
+
+    @property
+    def rim(self) -> int:
+        """Lanes at either end whose points belong to other blocks."""
+        return -(-self.depth // self.width)
+
+    @property
+    def own_y(self) -> int:
+        """Rows of a plane that a block writes."""
+        return self.tile_y - 2 * self.depth
+
+    @property
+    def own_z(self) -> int:
+        """Points of a row that a block writes."""
+        return (self.tile.lanes - 2 * self.rim) * self.width
+
+    @property
+    def skipped(self) -> int:
+        """Threads before the first one of the tile: lanes 2 k and 2 k + 1 of a warp have one group's halves."""
+        return 0 if self.norms == "none" else self.rim % 2
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return -(-(self.skipped + self.tile.lanes * self.tile.groups) // 32) * 32
+
+    @property
+    def first_norm(self) -> int:
+        """The first level that has a norm."""
+        return {"none": self.depth + 1, "last": self.depth, "every": 1}[self.norms]
 
 
 class ThreadPlace(NamedTuple):
@@ -107,47 +135,47 @@ def most(x, y):
     return max(x, y)
 
 
-def thread_place_of(stencil: Stencil, depth: int, tile: Tile, sizes: Sizes) -> Callable[..., ThreadPlace]:
-    """``find(fields, box, live, chunk)``: the place of a thread."""
-    item_bytes, width = stencil.item_bytes, PIECE_BYTES // stencil.item_bytes
-    lanes, groups, rows = tile
-    row_bytes, plane_bytes, rim, tile_y, own_y, own_z, skipped, _ = sizes
-    levels, groups_end, idle = RING * plane_bytes, groups - 1, lanes * groups
+def place_of_thread(cube: Static[Cube], fields, box, live, chunk):
+    """The place of a thread."""
+    depth, tile, item_bytes = cube.depth, cube.tile, cube.stencil.item_bytes
+    own_y, own_z = cube.own_y, cube.own_z
+    start_z = sector_start(fields.old, box.z0, item_bytes)
+    blocks_z, blocks_y = (box.z1 - start_z + own_z - 1) // own_z, (box.y1 - box.y0 + own_y - 1) // own_y
+    beyond = divide_32(block(), blocks_z)
+    block_x = divide_32(beyond, blocks_y)
+    own_x, first_y = box.x0 + block_x * chunk, box.y0 + (beyond - block_x * blocks_y) * own_y
+    stop_x = least(own_x + chunk, box.x1)
+    tile_z = start_z + (block() - beyond * blocks_z) * own_z - cube.rim * cube.width
 
-    def find(fields, box, live, chunk):
-        start_z = sector_start(fields.old, box.z0, item_bytes)
-        blocks_z, blocks_y = (box.z1 - start_z + own_z - 1) // own_z, (box.y1 - box.y0 + own_y - 1) // own_y
-        beyond = divide_32(block(), blocks_z)
-        block_x = divide_32(beyond, blocks_y)
-        own_x, first_y = box.x0 + block_x * chunk, box.y0 + (beyond - block_x * blocks_y) * own_y
-        stop_x = least(own_x + chunk, box.x1)
-        tile_z = start_z + (block() - beyond * blocks_z) * own_z - rim * width
+    thread = thread_of_tile(cube)
+    lane, active = thread % tile.lanes, thread // tile.lanes < tile.groups
+    group = least(thread // tile.lanes, tile.groups - 1)
+    y, z = first_y - depth + group * tile.rows, tile_z + lane * cube.width
+    plane, row = fields.plane * item_bytes, fields.row * item_bytes
+    at = y * row + z * item_bytes
+    ring = shared_start() + (1 + group * tile.rows) * cube.row_bytes + lane * PIECE_BYTES
 
-        thread = cuda.threadIdx.x
-        if skipped:
-            thread = pick(thread < skipped, idle, thread - skipped)
-        lane, active = thread % lanes, thread // lanes < groups
-        group = least(thread // lanes, groups_end)
-        y, z = first_y - depth + group * rows, tile_z + lane * width
-        plane, row = fields.plane * item_bytes, fields.row * item_bytes
-        at = y * row + z * item_bytes
-        ring = shared_start() + (1 + group * rows) * row_bytes + lane * PIECE_BYTES
+    # The old field is needed on the box widened by depth, but of what is not live only the points beside it.
+    start, stop = most(own_x - depth, live.x0 - 1), least(stop_x + depth, live.x1 + 1)
+    needed_y, stop_y = most(box.y0 - depth, live.y0 - 1), least(box.y1 + depth, live.y1 + 1)
+    needed_z, stop_z = most(box.z0 - depth, live.z0 - 1), least(box.z1 + depth, live.z1 + 1)
+    inside_y = (first_y - depth >= live.y0) & (first_y - depth + cube.tile_y <= live.y1)
+    inside_z = (tile_z >= live.z0) & (tile_z + tile.lanes * cube.width <= live.z1)
+    return ThreadPlace(
+        fields.old + at, fields.new + at, fields.coefficient + at, row, plane,
+        ring, ring + RING * cube.plane_bytes, active,
+        start, stop - start,
+        active & (z + cube.width > needed_z) & (z < stop_z), y - needed_y, stop_y - needed_y,
+        y - live.y0, live.y1 - live.y0, z - live.z0, live.z1 - live.z0, live.x0, live.x1 - live.x0,
+        not (inside_y & inside_z),
+        y - first_y, least(own_y, box.y1 - first_y), own_x, stop_x - own_x,
+        box.z0 - z, pick(active & (lane >= cube.rim) & (lane < tile.lanes - cube.rim), box.z1 - z, 0),
+    )  # fmt: skip
 
-        # The old field is needed on the box widened by depth, but of what is not live only the points beside it.
-        start, stop = most(own_x - depth, live.x0 - 1), least(stop_x + depth, live.x1 + 1)
-        needed_y, stop_y = most(box.y0 - depth, live.y0 - 1), least(box.y1 + depth, live.y1 + 1)
-        needed_z, stop_z = most(box.z0 - depth, live.z0 - 1), least(box.z1 + depth, live.z1 + 1)
-        inside_y = (first_y - depth >= live.y0) & (first_y - depth + tile_y <= live.y1)
-        inside_z = (tile_z >= live.z0) & (tile_z + lanes * width <= live.z1)
-        return ThreadPlace(
-            fields.old + at, fields.new + at, fields.coefficient + at, row, plane,
-            ring, ring + levels, active,
-            start, stop - start,
-            active & (z + width > needed_z) & (z < stop_z), y - needed_y, stop_y - needed_y,
-            y - live.y0, live.y1 - live.y0, z - live.z0, live.z1 - live.z0, live.x0, live.x1 - live.x0,
-            not (inside_y & inside_z),
-            y - first_y, least(own_y, box.y1 - first_y), own_x, stop_x - own_x,
-            box.z0 - z, pick(active & (lane >= rim) & (lane < lanes - rim), box.z1 - z, 0),
-        )  # fmt: skip
 
-    return find
+def thread_of_tile(cube: Static[Cube]):
+    """The number of a thread among those of the tile; one after the last for a thread that has no part of it."""
+    thread = cuda.threadIdx.x
+    if cube.skipped:
+        thread = pick(thread < cube.skipped, cube.tile.lanes * cube.tile.groups, thread - cube.skipped)
+    return thread

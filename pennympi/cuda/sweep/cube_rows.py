@@ -1,157 +1,98 @@
 """What a thread of a block of ``cube_blocked.py`` does with its rows of a plane: tuples of pieces of 16 bytes."""
 
-from collections.abc import Callable
-from typing import Any
-
-from ...kernels.sweep.formula import Stencil
+from ...compile.unroll import Static, static
 from ..gpu import cuda
-from .columns import each
-from .cube_place import Sizes, Tile
-from .norm import warp_adder
+from .cube_place import Cube
+from .norm import add_values_of_warp
 from .pieces import copy_piece, load_piece_where, load_shared_where, store_numbers, store_shared_where
 from .shared import PIECE_BYTES, load_vector
 from .stepped import groups_of_halves, half_of_piece, stepped_piece
 from .warp import pick, shift_down, shift_up, within
 
 
-def rows_copied(tile: Tile, sizes: Sizes) -> Callable[..., Any]:
-    """``copy(here, slot, at, place)``: begins to copy the thread's rows of a plane, at address ``at``, to the ring."""
-
-    def copied(r: int) -> Callable[..., Any]:
-        offset = r * sizes.row_bytes
-
-        def copy(here, slot, at, place):
-            needed = here & within(place.needed_y + r, place.needed_rows)
-            copy_piece(needed, slot + offset, at + r * place.row)
-            return 0
-
-        return copy
-
-    return each(copied, tile.rows)
+def copy_rows(cube: Static[Cube], needed, slot, at, place):
+    """Begin to copy the thread's rows of a plane, at address ``at``, to the ring."""
+    for r in static(cube.tile.rows):
+        is_needed = needed & within(place.needed_y + r, place.needed_rows)
+        copy_piece(is_needed, slot + r * cube.row_bytes, at + r * place.row)
 
 
-def rows_in_shared(tile: Tile, sizes: Sizes) -> Callable[..., Any]:
-    """``load(at, zero)``: the thread's rows of a plane in shared memory."""
-
-    def loaded(r: int) -> Callable[..., Any]:
-        offset = r * sizes.row_bytes
-
-        def load(at, zero):
-            return load_vector(at + offset, zero)
-
-        return load
-
-    return each(loaded, tile.rows)
+def load_rows(cube: Static[Cube], at, zero):
+    """The thread's rows of a plane in shared memory."""
+    return tuple(load_vector(at + r * cube.row_bytes, zero) for r in static(cube.tile.rows))
 
 
-def rows_stepped(stencil: Stencil, tile: Tile, sizes: Sizes) -> Callable[..., Any]:
-    """``step(planes, outer, read, numbers, coefficients, zero)``: the rows' new values.
+def stepped_rows(cube: Static[Cube], planes, read, numbers, coefficients):
+    """The rows' new values.
 
     planes: the rows of the planes before, here and after
-    outer:  the rows above the first and below the last one
-    read:   address of the first one in shared memory, where the numbers of other warps are
+    read:   address of the first row in shared memory, where the numbers of other warps are
     """
-    stepped, last_number, item_bytes = stepped_piece(stencil), PIECE_BYTES // stencil.item_bytes - 1, stencil.item_bytes
-
-    def row(r: int) -> Callable[..., Any]:
-        offset, is_first, is_last = r * sizes.row_bytes, r == 0, r == tile.rows - 1
-        above_row, below_row = max(r - 1, 0), min(r + 1, tile.rows - 1)
-
-        def step(planes, outer, read, numbers, coefficients, zero):
-            before, here, after = planes
-            above = outer[0] if is_first else here[above_row]
-            below = outer[1] if is_last else here[below_row]
-            left = load_shared_where(cuda.laneid == 0, read + offset - item_bytes, shift_up(here[r][last_number]))
-            right = load_shared_where(cuda.laneid == 31, read + offset + PIECE_BYTES, shift_down(here[r][0]))
-            line = (left, *here[r], right)
-            return stepped(here[r], (before[r], after[r]), (above, below), line, numbers, coefficients[r])
-
-        return step
-
-    return each(row, tile.rows)
+    (before, here, after), rows, zero = planes, cube.tile.rows, planes[1][0][0]
+    above = (load_vector(read - cube.row_bytes, zero), *here)
+    below = (*here, load_vector(read + rows * cube.row_bytes, zero))
+    lines = tuple(line_of_row(cube, here[r], read + r * cube.row_bytes) for r in static(rows))
+    return tuple(
+        stepped_piece(
+            cube.stencil, here[r], (before[r], after[r]), (above[r], below[r + 1]), lines[r], numbers, coefficients[r]
+        )
+        for r in static(rows)
+    )
 
 
-def rows_of_coefficients(stencil: Stencil, tile: Tile) -> Callable[..., Any]:
-    """``load(x, place, here)``: the rows of the field of coefficients, where the formula applies."""
-    if not stencil.has_coefficient:
-        return lambda x, place, here: here  # anything
-    width = PIECE_BYTES // stencil.item_bytes
-
-    def row(r: int) -> Callable[..., Any]:
-        def load(x, place, here):
-            inside = within(x - place.live_x, place.live_planes) & within(place.live_y + r, place.live_rows)
-            inside = inside & (place.live_z + width > 0) & (place.live_z < place.live_numbers)
-            return load_piece_where(inside, place.coefficient + x * place.plane + r * place.row, here[r])
-
-        return load
-
-    return each(row, tile.rows)
+def line_of_row(cube: Static[Cube], here, read):
+    """A piece, with the numbers before and after it, which are in shared memory at the ends of a warp."""
+    left = load_shared_where(cuda.laneid == 0, read - cube.stencil.item_bytes, shift_up(here[cube.width - 1]))
+    right = load_shared_where(cuda.laneid == 31, read + PIECE_BYTES, shift_down(here[0]))
+    return (left, *here, right)
 
 
-def rows_kept(stencil: Stencil, tile: Tile) -> Callable[..., Any]:
-    """``keep(new, here, live, place)``: new where the formula applies, else here.  live: whether it does in x"""
-
-    def number(k: int) -> Callable[..., Any]:
-        def keep(new, here, live, place):
-            return pick(live & within(place.live_z + k, place.live_numbers), new[k], here[k])
-
-        return keep
-
-    piece = each(number, PIECE_BYTES // stencil.item_bytes)
-
-    def row(r: int) -> Callable[..., Any]:
-        def keep(new, here, live, place):
-            return piece(new[r], here[r], live & within(place.live_y + r, place.live_rows), place)
-
-        return keep
-
-    return each(row, tile.rows)
+def coefficients_of_rows(cube: Static[Cube], x, place, here):
+    """The rows of the field of coefficients, where the formula applies; anything where it takes none."""
+    if not cube.stencil.has_coefficient:
+        return here
+    return tuple(coefficients_of_row(cube, x, place, r, here[r]) for r in static(cube.tile.rows))
 
 
-def rows_put(tile: Tile, sizes: Sizes) -> Callable[..., Any]:
-    """``put(rows, at, place)``: stores the rows in shared memory."""
-
-    def row(r: int) -> Callable[..., Any]:
-        offset = r * sizes.row_bytes
-
-        def put(rows, at, place):
-            store_shared_where(place.active, at + offset, rows[r])
-            return 0
-
-        return put
-
-    return each(row, tile.rows)
+def coefficients_of_row(cube: Static[Cube], x, place, r, here):
+    """One of these rows."""
+    inside = within(x - place.live_x, place.live_planes) & within(place.live_y + r, place.live_rows)
+    inside = inside & (place.live_z + cube.width > 0) & (place.live_z < place.live_numbers)
+    return load_piece_where(inside, place.coefficient + x * place.plane + r * place.row, here)
 
 
-def rows_written(tile: Tile) -> Callable[..., Any]:
-    """``write(rows, to, place)``: stores the numbers of the rows that are the block's own in the new field."""
-
-    def row(r: int) -> Callable[..., Any]:
-        def write(rows, to, place):
-            stop = pick(within(place.own_y + r, place.own_rows), place.stop, 0)
-            store_numbers(place.first, stop, to + r * place.row, rows[r])
-            return 0
-
-        return write
-
-    return each(row, tile.rows)
+def kept_rows(cube: Static[Cube], new, here, live, place):
+    """New where the formula applies, else here.  live: whether it does in x"""
+    return tuple(
+        kept_piece(cube.width, new[r], here[r], live & within(place.live_y + r, place.live_rows), place)
+        for r in static(cube.tile.rows)
+    )
 
 
-def rows_squared(stencil: Stencil, tile: Tile) -> Callable[..., Any]:
-    """``add(squares, new, old, place)``: the squares with the groups of the block's own points."""
-    half = half_of_piece(stencil)
+def kept_piece(width: Static[int], new, here, live, place):
+    """The numbers of one of these rows."""
+    return tuple(pick(live & within(place.live_z + k, place.live_numbers), new[k], here[k]) for k in static(width))
 
-    def row(r: int) -> Callable[..., Any]:
-        def own_half(new, old, place):
-            stop = pick(within(place.own_y + r, place.own_rows), place.stop, 0)
-            return half(new[r], old[r], place.first, stop)
 
-        return own_half
+def put_rows(cube: Static[Cube], new, at, place):
+    """Store the rows in shared memory."""
+    for r in static(cube.tile.rows):
+        store_shared_where(place.active, at + r * cube.row_bytes, new[r])
 
-    halves, values = each(row, tile.rows), groups_of_halves(tile.rows)
-    add_values = warp_adder((tile.rows + 1) // 2)
 
-    def add(squares, new, old, place):
-        return add_values(squares, values(halves(new, old, place)))
+def write_rows(cube: Static[Cube], new, to, place):
+    """Store the numbers of the rows that are the block's own in the new field."""
+    for r in static(cube.tile.rows):
+        store_numbers(place.first, own_stop(place, r), to + r * place.row, new[r])
 
-    return add
+
+def own_stop(place, r):
+    """The first number of a row's piece that is not the block's own."""
+    return pick(within(place.own_y + r, place.own_rows), place.stop, 0)
+
+
+def add_squares_of_rows(cube: Static[Cube], squares, new, old, place):
+    """The squares with the groups of the block's own points."""
+    rows = cube.tile.rows
+    halves = tuple(half_of_piece(cube.stencil, new[r], old[r], place.first, own_stop(place, r)) for r in static(rows))
+    return add_values_of_warp((rows + 1) // 2, squares, groups_of_halves(rows, halves))

@@ -4,10 +4,11 @@ from collections.abc import Callable
 
 from ...compile.options import LaunchBounds
 from ...compile.pass_kernel import Storage
+from ...compile.unroll import Static
 from ...kernels.sweep.formula import Stencil
 from ...kernels.sweep.norm import MAX_GROUPS
 from ...kernels.sweep.records import Box, Cut
-from .rows import kept_columns, origin_of
+from .rows import March, first_column
 from .warp import LANES
 
 WARPS = 4  # of a block
@@ -33,27 +34,32 @@ START_ROWS = 4.0  # what it costs a chunk to begin, in rows, about
 WAVES = 8  # how many numbers of waves ``chunk_rows`` tries
 
 
+def prefetch_rows(depth: int) -> Static[int]:
+    """How many rows ahead of its loads a warp of a pass prefetches."""
+    return PREFETCH_ROWS.get(depth, MAX_PREFETCH_ROWS)
+
+
 def deepest(stencil: Stencil) -> int:
     """Sweeps of a pass at most."""
     return DEEPEST_WITH_COEFFICIENT if stencil.n_dims == 2 and stencil.has_coefficient else max(RESIDENT)
 
 
-def bounds(stencil: Stencil, depth: int, norms: str) -> LaunchBounds:
+def bounds(march: March) -> LaunchBounds:
     """Those of a pass."""
-    resident = RESIDENT_WITH_COEFFICIENT if stencil.has_coefficient else RESIDENT
-    return LaunchBounds(THREADS, resident[depth] if stencil.n_dims == 2 else RESIDENT_1D[norms])
+    resident = RESIDENT_WITH_COEFFICIENT if march.stencil.has_coefficient else RESIDENT
+    return LaunchBounds(THREADS, resident[march.depth] if march.stencil.n_dims == 2 else RESIDENT_1D[march.norms])
 
 
-def launch(stencil: Stencil, depth: int, norms: str) -> Callable[[Box, Storage], tuple[int, int, Cut]]:
+def launch(march: March) -> Callable[[Box, Storage], tuple[int, int, Cut]]:
     """See ``PassKernel``.  The cut's chunk: rows of a warp; of one dimension, how often a warp goes on along the row."""
-    resident = bounds(stencil, depth, norms).min_blocks
+    resident = bounds(march).min_blocks
 
     def cut(box: Box, storage: Storage) -> tuple[int, int, Cut]:
-        across = -(-(box.z1 - origin_of(stencil, box, storage.lead)) // kept_columns(stencil, depth))
+        across = -(-(box.z1 - first_column(march.width, box, storage.lead)) // march.keeps)
         warps = WARPS * max(1, storage.processors * resident - SPARE_BLOCKS)
-        if stencil.n_dims == 2:
+        if march.stencil.n_dims == 2:
             rows = box.y1 - box.y0
-            chunk = chunk_rows(rows, across, warps, depth, MAX_GROUPS // LANES // 4)
+            chunk = chunk_rows(rows, across, warps, march.depth, MAX_GROUPS // LANES // 4)
             n_warps = across * -(-rows // chunk)
         else:
             chunk = -(-across // warps)

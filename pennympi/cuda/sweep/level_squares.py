@@ -5,147 +5,144 @@ registers hold the bins of one level, however many there are.  In shared memory 
 one more that those lanes leave whose columns don't count; after the levels there is a row that remains 0.
 """
 
-from collections.abc import Callable
-from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from ...compile.unroll import Static, static
 from ...kernels.block import real
-from ...kernels.sweep.formula import Stencil
-from ...kernels.sweep.norm import LEVEL_BYTES, Squares, add_squares_to_words, adder, at_scale, half_sum, no_squares
-from .columns import each
+from ...kernels.sweep.norm import (
+    LEVEL_BYTES,
+    Squares,
+    add_squares_to_words,
+    add_values,
+    at_scale,
+    half_sum,
+    no_squares,
+)
 from .cutting import ROWS_AT_A_TIME
 from .norm import in_all
-from .rows import columns_of
+from .rows import March
 from .shared import load_number, shared_start, store_number
 from .warp import LANES, lane_number, of_lane, pick, sync_warp, warp_number, within
 
 
-class LevelSquares(NamedTuple):
-    """What a kernel does for its norms.
+class Level(NamedTuple):
+    """A level of a pass, as it is computed for one row.
 
-    shared_bytes: of a warp
-    row_bytes:    in which the lanes leave values of one row of each level
-    start() -> squares
-    clear() -> the warp's address in shared memory, where now all values are 0
-    level() -> of which this lane adds up the values
-    leave(later, careful, wall) -> ``leave(new, old, lane, at)`` of the level after which there are ``later`` more; see
-                  ``rows.sweep``, but here careful: columns of the lane may not count.  at: where the lane leaves values
-    add(rows) -> ``add(squares, at, first, n)``: the squares, with values of the lane's level of ``rows`` rows, which are
-                  row number ``first`` and those after it, of n rows that count
-    finish(words, squares): to the words of the first level that has a norm, and those that follow
+    later:   levels after it
+    careful: the row may not be live, or not be needed yet, and columns may be fixed or not count
     """
 
-    shared_bytes: int
+    later: int
+    careful: bool
+
+
+class Norms(NamedTuple):
+    """The norms of a pass, and where the lanes of a warp leave their values.
+
+    levels:       levels that have a norm, the last ones;  before: levels before them
+    apart:        lanes from one lane of a level to the next, and values that one adds up
+    level_bytes:  of shared memory, from a level to the next
+    row_bytes:    from the values of one row of each level to those of the next row
+    shared_bytes: of a warp
+    """
+
+    levels: int
+    before: int
+    apart: int
+    level_bytes: int
     row_bytes: int
-    start: Callable[..., Any]
-    clear: Callable[..., Any]
-    level: Callable[..., Any]
-    leave: Callable[..., Callable[..., None]]
-    add: Callable[[int], Callable[..., Any]]
-    finish: Callable[..., None]
+    shared_bytes: int
 
 
-def _first(squares, *args):
+def norms_of(march: March) -> Static[Norms]:
+    """The norms of a pass."""
+    levels = {"none": 0, "last": 1, "every": march.depth}[march.norms]
+    if levels == 0:
+        return Norms(0, march.depth, 0, 0, 0, 0)
+    apart, level_bytes = 1 << (levels - 1).bit_length(), (LANES + 1) * march.stencil.item_bytes
+    rows_at_a_time = ROWS_AT_A_TIME if march.stencil.n_dims == 2 else 1
+    row_bytes = (apart + 1) * level_bytes
+    return Norms(levels, march.depth - levels, apart, level_bytes, row_bytes, rows_at_a_time * row_bytes)
+
+
+def squares_before_rows(march: Static[March]):
+    """The squares before the first row; () if no level has a norm."""
+    return no_squares() if march.norms != "none" else ()
+
+
+def clear_values(march: Static[March]):
+    """The warp's address in shared memory, where afterwards all values are 0."""
+    if march.norms == "none":
+        return 0
+    norms = norms_of(march)
+    at = shared_start() + warp_number() * norms.shared_bytes
+    for k in range(norms.shared_bytes // norms.level_bytes):
+        store_number(at + k * norms.level_bytes + lane_number() * march.stencil.item_bytes, real(0.0))
+    return at
+
+
+def level_of_lane(march: Static[March]):
+    """The level of which this lane adds up the values."""
+    if march.norms == "none":
+        return 0
+    norms = norms_of(march)
+    return norms.before + (lane_number() & (norms.apart - 1))
+
+
+def leave_value(march: Static[March], level: Static[Level], rows, lane, at):
+    """Leave the value of this lane's group of a level.
+
+    rows: (new, old), the level's and the one's before;  at: where the lane leaves values
+    """
+    norms = norms_of(march)
+    if level.later < norms.levels:
+        half = march.width // 2
+        changes = tuple(changed(march, level.careful, k, rows, lane) for k in static(2 * half))
+        lower = tuple(changes[k] for k in static(half))
+        upper = tuple(changes[half + k] for k in static(half))
+        offset = (norms.levels - 1 - level.later) * norms.level_bytes
+        store_number(at + offset, half_sum(half, lower) + half_sum(half, upper))
+
+
+def changed(march: Static[March], careful: Static[bool], k: Static[int], rows, lane):
+    """The change of column k of a lane, 0 where it does not count.  careful: columns of the lane may not count"""
+    new, old = rows
+    if careful:
+        is_kept = within(lane.column + k - lane.kept_first, lane.kept_stop - lane.kept_first)
+        return pick(is_kept, new[k] - old[k], real(0.0))
+    if 0 < march.wall <= k:
+        return pick(lane.east, real(0.0), new[k] - old[k])
+    return new[k] - old[k]
+
+
+def add_rows_of_level(march: Static[March], n_rows: Static[int], squares, shared, counted):
+    """The squares, with values of the lane's level of some rows.
+
+    counted: (the number of the first of the rows, and how many rows count)
+    """
+    if march.norms == "none":
+        return squares
+    norms, (first, n), item_bytes = norms_of(march), counted, march.stencil.item_bytes
+    lane = lane_number()
+    level = lane & (norms.apart - 1)
+    own = level * norms.level_bytes + (lane - level) * item_bytes
+    nothing = norms.apart * norms.level_bytes
+    sync_warp()
+    values = tuple(
+        load_number(shared + k * norms.row_bytes + pick(within(first + k, n), own, nothing) + i * item_bytes, real(0.0))
+        for k in static(n_rows)
+        for i in static(norms.apart)
+    )
+    squares = add_values(n_rows * norms.apart, squares, values, in_all)
+    sync_warp()
     return squares
 
 
-def _zero():
-    return 0
-
-
-def _nothing(*args):
-    return ()
-
-
-NO_NORM = LevelSquares(0, 0, _nothing, _zero, _zero, lambda *args: _nothing, lambda rows: _first, _nothing)
-
-
-@cache
-def level_squares(stencil: Stencil, depth: int, norms: str) -> LevelSquares:
-    """Those of a pass of ``depth`` sweeps."""
-    if norms == "none":
-        return NO_NORM
-    levels, item_bytes = depth if norms == "every" else 1, stencil.item_bytes
-    apart = 1 << (levels - 1).bit_length()  # lanes from one lane of a level to the next, and values that one takes
-    level_bytes = (LANES + 1) * item_bytes
-    row_bytes, before = (apart + 1) * level_bytes, depth - levels
-    rows_at_a_time = ROWS_AT_A_TIME if stencil.n_dims == 2 else 1
-    shared_bytes = rows_at_a_time * row_bytes
-    nothing, of_row = apart * level_bytes, each(_value_at(item_bytes), apart)
-
-    def clear():
-        at = shared_start() + warp_number() * shared_bytes
-        for k in range(rows_at_a_time * (apart + 1)):
-            store_number(at + k * level_bytes + lane_number() * item_bytes, real(0.0))
-        return at
-
-    def level():
-        return before + (lane_number() & (apart - 1))
-
-    def leave(later: int, careful: bool, wall: int) -> Callable[..., None]:
-        return _leaving(stencil, (levels - 1 - later) * level_bytes, careful, wall) if later < levels else _nothing
-
-    def values_of(k: int) -> Callable[..., Any]:
-        before = values_of(k - 1) if k else _nothing
-
-        def values(at, own, first, n):
-            counts = within(first + k, n)
-            return before(at, own, first, n) + of_row(at + k * row_bytes + pick(counts, own, nothing), real(0.0))
-
-        return values
-
-    def add(rows: int) -> Callable[..., Any]:
-        add_all, values = adder(rows * apart, in_all), values_of(rows - 1)
-
-        def add_rows(squares, at, first, n):
-            lane = lane_number()
-            level = lane & (apart - 1)
-            sync_warp()
-            squares = add_all(squares, values(at, level * level_bytes + (lane - level) * item_bytes, first, n))
-            sync_warp()
-            return squares
-
-        return add_rows
-
-    def finish(words, squares):
-        add_lanes_to_words(words, squares, levels, apart)
-
-    return LevelSquares(shared_bytes, row_bytes, no_squares, clear, level, leave, add, finish)
-
-
-def _value_at(item_bytes: int) -> Callable[[int], Callable[..., Any]]:
-    def column(k: int) -> Callable[..., Any]:
-        def value(at, like):
-            return load_number(at + k * item_bytes, like)
-
-        return value
-
-    return column
-
-
-def _leaving(stencil: Stencil, offset: int, careful: bool, wall: int) -> Callable[..., None]:
-    half = columns_of(stencil) // 2
-    value = half_sum(half)
-
-    def change(k: int) -> Callable[..., Any]:
-        def column(new, old, lane):
-            return new[k] - old[k]
-
-        def kept(new, old, lane):
-            within_kept = within(lane.column + k - lane.kept_first, lane.kept_stop - lane.kept_first)
-            return pick(within_kept, column(new, old, lane), real(0.0))
-
-        def before_wall(new, old, lane):
-            return pick(lane.east, real(0.0), column(new, old, lane))
-
-        return kept if careful else before_wall if 0 < wall <= k else column
-
-    lower, upper = each(change, half), each(lambda k: change(half + k), half)
-
-    def leave(new, old, lane, at):
-        store_number(at + offset, value(lower(new, old, lane)) + value(upper(new, old, lane)))
-
-    return leave
+def finish_squares(march: Static[March], words, squares):
+    """Add the squares to the words of the first level that has a norm, and those that follow."""
+    if march.norms != "none":
+        norms = norms_of(march)
+        add_lanes_to_words(words, squares, norms.levels, norms.apart)
 
 
 def add_lanes_to_words(words, squares: Squares, levels, apart):

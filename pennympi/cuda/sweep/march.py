@@ -6,24 +6,33 @@ is stored.  The neighbours of a column are in registers of this lane, or of the 
 spoils one more column at either edge of the warp, so two warps compute the outermost columns: that takes no shared
 memory and no barrier.
 
-A level is a closure over the next one, and its state holds that of the next one.  The loop does three rows an iteration,
-in which the three rows of a level exchange their roles, so that no register is copied.
+After level 1, what it takes next is read: a row is on its way while all further levels are computed, and has the
+registers of one that level 1 has left.  The loop does three rows an iteration, in which the three rows of a level
+exchange their roles, so that no register is copied.
 
 References: Micikevicius streams along one axis with the planes in registers (3D finite difference computation on GPUs,
 GPGPU-2, 2009); AN5D does many time levels a pass through shared memory (Matsumura and others, CGO 2020).
 """
 
-from collections.abc import Callable
-from functools import cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
+from ...compile.unroll import Static, static
 from ...kernels.block import Elements, Words, block, real
-from ...kernels.sweep.formula import Stencil, numbers_of
+from ...kernels.sweep.formula import read_numbers
 from ...kernels.sweep.records import Box, Cut, SweepFields
 from ..intrinsics import paths_meet, prefetch
-from .cutting import MAX_PREFETCH_ROWS, PREFETCH_ROWS, ROWS_AT_A_TIME, WARPS
-from .level_squares import level_squares
-from .rows import NO_WALL, columns_of, kept_columns, lane_of, store, sweep
+from .cutting import ROWS_AT_A_TIME, WARPS, prefetch_rows
+from .level_squares import (
+    Level,
+    add_rows_of_level,
+    clear_values,
+    finish_squares,
+    leave_value,
+    level_of_lane,
+    norms_of,
+    squares_before_rows,
+)
+from .rows import NO_WALL, Edges, Lane, March, first_column, lane_at, next_row, store_row
 from .warp import between, least, load_row, pick, warp_number
 
 
@@ -47,157 +56,120 @@ class Rows(NamedTuple):
     last: int
 
 
-class Level(NamedTuple):
-    """A level, and all that come after it.
+def read_rows(march: Static[March], ahead: Static[int], rows: Rows, r, like):
+    """Row r + 1, and the coefficients of row r.  ahead: how many rows farther it prefetches"""
+    row = read_row(ahead, rows.old, rows, r + 1, like)
+    if not march.stencil.has_coefficient:
+        return row, row
+    return row, read_row(ahead, rows.coefficient, rows, max(r, rows.first), like)
 
-    start(rows, given) -> state: (rows that it remembers, the state of the next level);  rows: that level 1 remembers
-    advance(state, ...) -> state: takes a row of the level before
+
+def read_row(ahead: Static[int], base, rows: Rows, r, like):
+    """Row r of the field at an address."""
+    if ahead > 0:
+        prefetch(base + least(r + ahead, rows.last) * rows.pitch_bytes)
+    return load_row(base + r * rows.pitch_bytes, like)
+
+
+def advance(march: Static[March], state, r, rows: Rows, warp):
+    """The state after level 1 has taken row r + 1 and computed row r, level s + 1 row r - s: all columns and rows count.
+
+    state: (what level 1 takes: a row and coefficients, for each level the two rows that it remembers)
+    warp:  (the lane, where it leaves values of the norm)
     """
-
-    start: Callable[..., Any]
-    advance: Callable[..., Any]
-
-
-def _reader(stencil: Stencil, ahead: int) -> Callable[..., Any]:
-    """``read(rows, r, like)``: row r + 1, and the coefficients of row r.  ahead: how many rows farther it prefetches"""
-    has_coefficient = stencil.has_coefficient
-
-    def row_at(base, r, rows, like):
-        if ahead > 0:
-            prefetch(base + least(r + ahead, rows.last) * rows.pitch_bytes)
-        return load_row(base + r * rows.pitch_bytes, like)
-
-    def read(rows, r, like):
-        row = row_at(rows.old, r + 1, rows, like)
-        return row, row_at(rows.coefficient, max(r, rows.first), rows, like) if has_coefficient else row
-
-    return read
+    (given, memories), (lane, leaves), kept = state, warp, ()
+    for s in static(march.depth):
+        later = march.depth - 1 - s
+        (u, c), (d, coefficients) = memories[s], given
+        more = coefficients
+        if march.stencil.has_coefficient and later > 0:
+            more = load_row(rows.coefficient + (r - s - 1) * rows.pitch_bytes, c[0])
+        new = next_row(march, False, (u, c, d), lane, coefficients)
+        leave_value(march, Level(later, False), (new, c), lane, leaves)
+        kept = (*kept, (c, d))
+        given = new, more
+        if s == 0:
+            coming = read_rows(march, prefetch_rows(march.depth), rows, r + 1, c[0])
+    store_row(march.width, given[0], rows.new + (r - march.depth + 1) * rows.pitch_bytes, lane)
+    return coming, kept
 
 
-def _reading(read: Callable[..., Any], then: Level, careful: bool) -> Level:
-    """Between level 1, of which it takes row r + 1, and what comes after: read what level 1 takes for row r + 2.
-
-    Then a row is on its way while all further levels are computed, and has the registers of one that level 1 has left.
-    """
-    next_start, next_advance = then
-
-    def start(rows, given):
-        return given, next_start(rows, given)
-
-    def advance(state, given, r, rows, lane, leaves):
-        at = between(r + 2, rows.first - 2, rows.stop - 1) if careful else r + 2
-        return read(rows, at, given[0][0]), next_advance(state[1], given, r, rows, lane, leaves)
-
-    return Level(start, advance)
-
-
-def _storing(stencil: Stencil) -> Level:
-    """What comes after the last level."""
-    store_row = store(stencil)
-
-    def advance(state, given, r, rows, lane, leaves):
-        store_row(given[0], rows.new + (r + 1) * rows.pitch_bytes, lane)
-        return state
-
-    return Level(_nothing, advance)
-
-
-def _nothing(*args):
-    return ()
-
-
-def _marching(stencil: Stencil, then: Level, later: int, careful: bool, wall: int, leave: Callable[..., None]) -> Level:
-    """The level with ``advance(state, given, r, ...)``, which computes row r.  later: levels after it
-
-    given:   row r + 1 of the level before, and the coefficients of row r
-    careful: the row may not be live, or not be needed yet
-    leave:   values of the norm
-    """
-    (next_start, next_advance), new_row = then, sweep(stencil, careful, wall)
-    more_coefficients = stencil.has_coefficient and later > 0
-
-    def start(rows, given):
-        return rows, next_start(rows, given)
-
-    def advance(state, given, r, rows, lane, leaves):
-        ((u, c), after), (d, coefficients) = state, given
-        more = load_row(rows.coefficient + (r - 1) * rows.pitch_bytes, c[0]) if more_coefficients else coefficients
-        new = new_row(u, c, d, lane, coefficients)
-        leave(new, c, lane, leaves)
-        return (c, d), next_advance(after, (new, more), r - 1, rows, lane, leaves)
-
-    def advance_carefully(state, given, r, rows, lane, leaves):
-        ((u, c), after), (d, coefficients) = state, given
-        if r >= rows.own - later:
-            new = more = c
-            if more_coefficients:
-                more = load_row(rows.coefficient + between(r - 1, rows.first, rows.stop) * rows.pitch_bytes, c[0])
-            if rows.first <= r and r < rows.stop:
-                new = new_row(u, c, d, lane, coefficients)
-                leave(new, c, lane, leaves)
-            after = next_advance(after, (new, more), r - 1, rows, lane, leaves)
+def advance_carefully(march: Static[March], state, r, rows: Rows, warp):
+    """As ``advance``, where rows may not be live, or not be needed yet, and columns may not count."""
+    (given, memories), (lane, leaves), kept = state, warp, ()
+    for s in static(march.depth):
+        later = march.depth - 1 - s
+        (u, c), (d, coefficients) = memories[s], given
+        new, more = c, c
+        if r - s >= rows.own - later:
+            if march.stencil.has_coefficient and later > 0:
+                more = load_row(rows.coefficient + between(r - s - 1, rows.first, rows.stop) * rows.pitch_bytes, c[0])
+            if rows.first <= r - s and r - s < rows.stop:
+                new = next_row(march, True, (u, c, d), lane, coefficients)
+                leave_value(march, Level(later, True), (new, c), lane, leaves)
         paths_meet()
-        return (c, d), after
-
-    return Level(start, advance_carefully if careful else advance)
-
-
-def _levels(stencil: Stencil, depth: int, norms: str, careful: bool, wall: int) -> Level:
-    """The levels; the state of the first one holds, in state[1][0], what it takes next."""
-    squares = level_squares(stencil, depth, norms)
-    read = _reader(stencil, PREFETCH_ROWS.get(depth, MAX_PREFETCH_ROWS))
-    first = _storing(stencil)
-    for later in range(depth):
-        then = _reading(read, first, careful) if later == depth - 1 else first
-        first = _marching(stencil, then, later, careful, wall, squares.leave(later, careful, wall))
-    return first
+        kept = (*kept, (c, d))
+        given = new, more
+        if s == 0:
+            coming = read_rows(
+                march, prefetch_rows(march.depth), rows, between(r + 1, rows.first - 2, rows.stop - 1), c[0]
+            )
+    if r - march.depth + 1 >= rows.own:
+        store_row(march.width, given[0], rows.new + (r - march.depth + 1) * rows.pitch_bytes, lane)
+    return coming, kept
 
 
-@cache
-def march(stencil: Stencil, depth: int, norms: str, wall: int) -> Callable[..., None]:
-    """The kernel of passes of ``depth`` sweeps.  wall: see ``rows.sweep``"""
-    width, item_bytes = columns_of(stencil), stencil.item_bytes
-    keeps = kept_columns(stencil, depth)
-    start, advance_carefully = _levels(stencil, depth, norms, True, wall)
-    advance = _levels(stencil, depth, norms, False, wall).advance
-    _, row_bytes, start_squares, clear, level, _, add, finish = level_squares(stencil, depth, norms)
-    add_row, add_rows = add(1), add(ROWS_AT_A_TIME)
-    may_be_cut = wall == NO_WALL and norms != "none"
-    read = _reader(stencil, 0)
-    lane_at, read_numbers = lane_of(stencil, depth, wall), numbers_of(stencil)
+def march_down(
+    march: Static[March],
+    ctx,
+    fields: SweepFields,
+    box: Box,
+    live: Box,
+    cut: Cut,
+    values: Elements,
+    words: Words,
+    scratch,
+):
+    """The kernel of a pass."""
+    lead, pitch_bytes = cut.lead, fields.row * march.stencil.item_bytes
+    origin = first_column(march.width, box, lead)
+    across = (box.z1 - origin + march.keeps - 1) // march.keeps
+    warp = block() * WARPS + warp_number()
+    own = box.y0 + warp // across * cut.chunk
+    n_own = min(cut.chunk, box.y1 - own)
+    if n_own <= 0:
+        return
+    shared, squares = clear_values(march), squares_before_rows(march)
+    left = origin + warp % across * march.keeps
+    lane = lane_at(march, left, Edges(box, live, lead), read_numbers(march.stencil, values), shared)
+    at = between(lane.column, -lead, fields.row - lead - march.width) * march.stencil.item_bytes
+    old, coefficient, new = fields.old + at, fields.coefficient + at, fields.new + lane.half * march.stencil.item_bytes
+    end = own + n_own + march.depth - 1
+    rows = Rows(old, coefficient, new, pitch_bytes, own, n_own, live.y0, live.y1, min(end + 1, live.y1))
+    squares = march_rows(march, rows, lane, shared, squares)
+    finish_squares(march, words, squares)
 
-    def kernel(ctx, fields: SweepFields, box: Box, live: Box, cut: Cut, values: Elements, words: Words, scratch):
-        lead, pitch_bytes = cut.lead, fields.row * item_bytes
-        origin = box.z0 - ((box.z0 + lead) & (width - 1))
-        across = (box.z1 - origin + keeps - 1) // keeps
-        warp = block() * WARPS + warp_number()
-        own = box.y0 + warp // across * cut.chunk
-        n_own = min(cut.chunk, box.y1 - own)
-        if n_own <= 0:
-            return
-        left = origin + warp % across * keeps
-        shared, squares = clear(), start_squares()
-        lane = lane_at(left, box, live, lead, read_numbers(values), shared)
-        at = between(lane.column, -lead, fields.row - lead - width) * item_bytes
-        # Level 1 computes row r, and level s row r - s + 1.
-        r, end = own - depth + 1, own + n_own + depth - 1
-        inner, inner_end = own + depth - 1, pick(may_be_cut & lane.ragged, own, min(end, live.y1))
-        old, coefficient, new = fields.old + at, fields.coefficient + at, fields.new + lane.half * item_bytes
-        rows = Rows(old, coefficient, new, pitch_bytes, own, n_own, live.y0, live.y1, min(end + 1, live.y1))
-        u, _ = read(rows, between(r - 2, live.y0 - 2, live.y1 - 1), real(0.0))
-        c, _ = read(rows, between(r - 1, live.y0 - 2, live.y1 - 1), real(0.0))
-        state = start((u, c), read(rows, between(r, live.y0 - 2, live.y1 - 1), real(0.0)))
-        while r < end:
-            while inner <= r and r + ROWS_AT_A_TIME <= inner_end:
-                state = advance(state, state[1][0], r, rows, lane, lane.leaves)
-                state = advance(state, state[1][0], r + 1, rows, lane, lane.leaves + row_bytes)
-                state = advance(state, state[1][0], r + 2, rows, lane, lane.leaves + 2 * row_bytes)
-                squares = add_rows(squares, shared, r - own - level(), n_own)
-                r += ROWS_AT_A_TIME
-            if r < end:
-                state = advance_carefully(state, state[1][0], r, rows, lane, lane.leaves)
-                squares = add_row(squares, shared, r - own - level(), n_own)
-                r += 1
-        finish(words, squares)
 
-    return kernel
+def march_rows(march: Static[March], rows: Rows, lane: Lane, shared, squares):
+    """All rows of a warp.  Level 1 computes row r, and level s row r - s + 1."""
+    depth, row_bytes, own, n_own = march.depth, norms_of(march).row_bytes, rows.own, rows.n_own
+    r, end = own - depth + 1, own + n_own + depth - 1
+    may_be_cut = march.wall == NO_WALL and march.norms != "none"
+    inner, inner_end = own + depth - 1, pick(may_be_cut & lane.ragged, own, min(end, rows.stop))
+    u, _ = read_rows(march, 0, rows, between(r - 2, rows.first - 2, rows.stop - 1), real(0.0))
+    c, _ = read_rows(march, 0, rows, between(r - 1, rows.first - 2, rows.stop - 1), real(0.0))
+    given = read_rows(march, 0, rows, between(r, rows.first - 2, rows.stop - 1), real(0.0))
+    state = given, tuple((u, c) for _ in static(depth))
+    while r < end:
+        while inner <= r and r + ROWS_AT_A_TIME <= inner_end:
+            state = advance(march, state, r, rows, (lane, lane.leaves))
+            state = advance(march, state, r + 1, rows, (lane, lane.leaves + row_bytes))
+            state = advance(march, state, r + 2, rows, (lane, lane.leaves + 2 * row_bytes))
+            counted = r - own - level_of_lane(march), n_own
+            squares = add_rows_of_level(march, ROWS_AT_A_TIME, squares, shared, counted)
+            r += ROWS_AT_A_TIME
+        if r < end:
+            state = advance_carefully(march, state, r, rows, (lane, lane.leaves))
+            squares = add_rows_of_level(march, 1, squares, shared, (r - own - level_of_lane(march), n_own))
+            r += 1
+    return squares

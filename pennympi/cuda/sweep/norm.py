@@ -2,20 +2,27 @@
 
     add_squares_of_warp(words, squares)    all 32 lanes: to the words of the sweep in global memory
 
-``squares_of_warp`` makes the squares of a few values of each lane, all that a warp has of a sweep.  ``warp_adder`` adds
-to squares, and moves the window of all lanes together: where each lane has its own, it moves at another point in each,
-and the warp goes all ways in turn.
+``squares_of_warp`` makes the squares of a few values of each lane, all that a warp has of a sweep.
+``add_values_of_warp`` adds to squares, and moves the window of all lanes together: where each lane has its own, it moves
+at another point in each, and the warp goes all ways in turn.
 """
-
-from collections.abc import Callable
-from functools import cache
-from typing import Any
 
 from llvmlite import ir
 
+from ...compile.unroll import Static
 from ...kernels.block import bits, real
 from ...kernels.in_kernel.exact import BAD_WORD, LIMIT
-from ...kernels.sweep.norm import LOW_BITS, Squares, adder, at_scale, copy_of_words, cutter, no_squares, raised, top_bin
+from ...kernels.sweep.norm import (
+    LOW_BITS,
+    Squares,
+    add_values,
+    at_scale,
+    copy_of_words,
+    cut_values,
+    no_squares,
+    raised,
+    top_bin,
+)
 from ..gpu import cuda, intrinsic, types
 from ..intrinsics import add_int64, assembly, float_of
 from .warp import ALL_LANES
@@ -75,27 +82,22 @@ def _least_scale(scale):
     return real(float_of(least_of_warp(bits(1.0 * scale) >> 32) << 32))  # powers of two
 
 
-def _raised_in_all(squares, value):
+def raised_in_all(squares, value):
+    """``raised`` to the highest window of the lanes of the warp."""
     if not in_all(value * squares.scale <= real(LIMIT)):
         squares = raised(squares, value)
         squares = at_scale(squares, _least_scale(squares.scale))
     return squares
 
 
-def warp_adder(n: int) -> Callable[[Squares, tuple[Any, ...]], Squares]:
-    """``adder(n)`` for all lanes of a warp together: a value is 0 where a lane has none."""
-    return adder(n, in_all, _raised_in_all)
+def add_values_of_warp(n: Static[int], squares: Squares, values):
+    """``add_values`` for all lanes of a warp together: a value is 0 where a lane has none."""
+    return add_values(n, squares, values, in_all, raised_in_all)
 
 
-@cache
-def squares_of_warp(n: int) -> Callable[[tuple[Any, ...]], Squares]:
-    """``squares(values)``: of n values of each lane, 0 where a lane has none, with one window for all."""
-    add = cutter(n)
-
-    def squares(values):
-        return add(raised(no_squares(), largest_of_warp(values)), values)
-
-    return squares
+def squares_of_warp(n: Static[int], values):
+    """The squares of n values of each lane, 0 where a lane has none, with one window for all."""
+    return cut_values(n, raised(no_squares(), largest_of_warp(values)), values)
 
 
 def total_of_warp(accumulator):

@@ -1,17 +1,51 @@
 """What a lane does with its part of a row: the formula, the changes, and the store."""
 
-from collections.abc import Callable
-from functools import cache
 from typing import Any, NamedTuple
 
+from ...compile.unroll import Static, static
 from ...kernels.block import real
-from ...kernels.sweep.formula import Stencil, applied
+from ...kernels.sweep.formula import Stencil, apply
 from ...kernels.sweep.records import Box
 from ..intrinsics import anew
-from .columns import each
 from .warp import LANE_BYTES, LANES, lane_number, pick, shift_down, shift_up, store_half, store_some, swap, within
 
 NO_WALL = -1
+
+
+class March(NamedTuple):
+    """What a kernel of passes over one or two dimensions is compiled for.
+
+    norms: "none", "last" or "every"
+    wall:  where in its lane the fixed column after the live ones is; NO_WALL: there is a neighbour
+    """
+
+    stencil: Stencil
+    depth: int
+    norms: str
+    wall: int
+
+    @property
+    def width(self) -> int:
+        """Columns of a lane."""
+        return columns_of(self.stencil)
+
+    @property
+    def edge(self) -> int:
+        """Columns at each side of a warp that it does not keep, since they are spoiled."""
+        return -(-self.depth // self.width) * self.width
+
+    @property
+    def keeps(self) -> int:
+        """Columns that a warp keeps."""
+        return LANES * self.width - 2 * self.edge
+
+
+class Edges(NamedTuple):
+    """The box of a pass, the live points, and the elements of storage before the first one of a row."""
+
+    box: Box
+    live: Box
+    lead: int
 
 
 class Lane(NamedTuple):
@@ -52,117 +86,64 @@ def columns_of(stencil: Stencil) -> int:
     return LANE_BYTES // stencil.item_bytes
 
 
-def edge_columns(stencil: Stencil, depth: int) -> int:
-    """Columns at each side of a warp that it does not keep, since they are spoiled."""
-    width = columns_of(stencil)
-    return -(-depth // width) * width
-
-
-def kept_columns(stencil: Stencil, depth: int) -> int:
-    """Columns that a warp keeps."""
-    return LANES * columns_of(stencil) - 2 * edge_columns(stencil, depth)
-
-
-def origin_of(stencil: Stencil, box: Box, lead: int) -> int:
+def first_column(width, box, lead):
     """Where a box begins: its first column, or one before it at which a lane may begin."""
-    return box.z0 - (box.z0 + lead) % columns_of(stencil)
+    return box.z0 - ((box.z0 + lead) & (width - 1))
 
 
-@cache
-def lane_of(stencil: Stencil, depth: int, wall: int) -> Callable[..., Any]:
-    """``at(left, box, live, lead, numbers, shared)``: the lane of a warp that keeps the box's columns from ``left`` on.
+def lane_at(march: Static[March], left, edges: Edges, numbers, shared):
+    """The lane of a warp that keeps the box's columns from ``left`` on.
 
-    shared: where its warp leaves values (``LevelSquares``)
+    shared: where its warp leaves values of the norm (``level_squares.py``)
     """
-    width, edge, keeps = columns_of(stencil), edge_columns(stencil, depth), kept_columns(stencil, depth)
-    item_bytes = stencil.item_bytes
-
-    def at(left, box, live, lead, numbers, shared):
-        number = lane_number()
-        column, odd = left - edge + number * width, (number & 1) != 0
-        first, stop = max(left, box.z0), min(left + keeps, box.z1)
-        ragged = (((first + lead) | (stop + lead)) & (width - 1)) != 0
-        half = left - edge + (number & 30) * width + pick(odd, width // 2, 0)
-        west, east = column + width == live.z0, column + wall == live.z1
-        leaves = shared + pick((column + width > first) & (column < stop), number, LANES) * item_bytes
-        return Lane(column, live.z0, live.z1, west, east, first, stop, ragged, odd, half, numbers, leaves)
-
-    return at
+    box, live, lead = edges
+    width, number = march.width, lane_number()
+    column, odd = left - march.edge + number * width, (number & 1) != 0
+    first, stop = max(left, box.z0), min(left + march.keeps, box.z1)
+    ragged = (((first + lead) | (stop + lead)) & (width - 1)) != 0
+    half = left - march.edge + (number & 30) * width + pick(odd, width // 2, 0)
+    west, east = column + width == live.z0, column + march.wall == live.z1
+    leaves = shared + pick((column + width > first) & (column < stop), number, LANES) * march.stencil.item_bytes
+    return Lane(column, live.z0, live.z1, west, east, first, stop, ragged, odd, half, numbers, leaves)
 
 
-@cache
-def sweep(stencil: Stencil, careful: bool, wall: int) -> Callable[..., Any]:
-    """``row(u, c, d, lane, coefficients)``: the next level of row c between the rows u and d.
-
-    careful: fixed columns may be anywhere
-    wall:    else the place in its lane of the one after the live columns; NO_WALL: there is a neighbour
-    """
-    apply, width = applied(stencil), columns_of(stencil)
-
-    def new(k: int) -> Callable[..., Any]:
-        def column(u, c, wide, d, lane, coefficients):
-            return real(apply(c[k], (), (u[k], d[k]), (wide[k], wide[k + 2]), (lane.numbers, coefficients[k])))
-
-        def live(u, c, wide, d, lane, coefficients):
-            value = column(u, c, wide, d, lane, coefficients)
-            return pick(within(lane.column + k - lane.first, lane.stop - lane.first), value, c[k])
-
-        def west(u, c, wide, d, lane, coefficients):
-            return pick(lane.west, c[k], column(u, c, wide, d, lane, coefficients))
-
-        before_wall = west if k == width - 1 else column
-
-        def east(u, c, wide, d, lane, coefficients):
-            return pick(lane.east, c[k], before_wall(u, c, wide, d, lane, coefficients))
-
-        return live if careful else east if k == wall else before_wall
-
-    columns = each(new, width)
-
-    def row(u, c, d, lane, coefficients):
-        wide = (shift_up(c[width - 1]),) + c + (shift_down(c[0]),)
-        return columns(u, c, wide, d, lane, coefficients)
-
-    return row
+def next_row(march: Static[March], careful: Static[bool], rows, lane, coefficients):
+    """The next level of the middle one of three rows.  careful: fixed columns may be anywhere"""
+    u, c, d = rows
+    wide = (shift_up(c[march.width - 1]), *c, shift_down(c[0]))
+    new = tuple(
+        real(apply(march.stencil, c[k], (), (u[k], d[k]), (wide[k], wide[k + 2]), lane.numbers, coefficients[k]))
+        for k in static(march.width)
+    )
+    if careful:
+        return tuple(
+            pick(within(lane.column + k - lane.first, lane.stop - lane.first), new[k], c[k]) for k in static(march.width)
+        )
+    return tuple(new_beside_wall(march, k, new[k], c[k], lane) for k in static(march.width))
 
 
-@cache
-def store(stencil: Stencil) -> Callable[..., None]:
-    """``row(x, at, lane)``: store row x; two lanes together, so that they write whole sectors of 32 bytes.
+def new_beside_wall(march: Static[March], k: Static[int], new, old, lane):
+    """The new value of column k of a lane, unless the column is a fixed one beside the live ones."""
+    if k == march.width - 1:
+        new = pick(lane.west, old, new)
+    if k == march.wall:
+        new = pick(lane.east, old, new)
+    return new
+
+
+def store_row(width: Static[int], x, at, lane):
+    """Store row x; two lanes together, so that they write whole sectors of 32 bytes.
 
     at: address of the half of the even lane's columns that this lane stores
     """
-    width, half = columns_of(stencil), columns_of(stencil) // 2
-
-    def other(k: int) -> Callable[..., Any]:
-        def column(x, odd):
-            return swap(pick(odd, x[k], x[k + half]))
-
-        return column
-
-    def even(k: int) -> Callable[..., Any]:
-        def column(x, others, odd):
-            return pick(odd, others[k], x[k])
-
-        return column
-
-    def odd(k: int) -> Callable[..., Any]:
-        def column(x, others, odd):
-            return pick(odd, x[k + half], others[k])
-
-        return column
-
-    of_other, of_even, of_odd = each(other, half), each(even, half), each(odd, half)
-
-    def row(x, at, lane):
-        others = of_other(x, lane.odd)
-        evens, odds = of_even(x, others, lane.odd), of_odd(x, others, lane.odd)
-        first, stop = lane.kept_first - lane.half, lane.kept_stop - lane.half
-        store_half((first <= 0) & (stop >= half), at, evens)
-        store_half((first <= width) & (stop >= width + half), at + LANE_BYTES, odds)
-        if lane.ragged:
-            first, stop = anew(first), anew(stop)
-            store_some(first, stop, at, evens)
-            store_some(first - width, stop - width, at + LANE_BYTES, odds)
-
-    return row
+    half = width // 2
+    swapped = tuple(swap(pick(lane.odd, x[k], x[k + half])) for k in static(half))
+    evens = tuple(pick(lane.odd, swapped[k], x[k]) for k in static(half))
+    odds = tuple(pick(lane.odd, x[k + half], swapped[k]) for k in static(half))
+    first, stop = lane.kept_first - lane.half, lane.kept_stop - lane.half
+    store_half((first <= 0) & (stop >= half), at, evens)
+    store_half((first <= width) & (stop >= width + half), at + LANE_BYTES, odds)
+    if lane.ragged:
+        first, stop = anew(first), anew(stop)
+        store_some(first, stop, at, evens)
+        store_some(first - width, stop - width, at + LANE_BYTES, odds)

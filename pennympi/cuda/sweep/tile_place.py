@@ -1,13 +1,15 @@
 """What a block and a lane of it know of a tile of a grid, and where all lies in the block's shared memory."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
+from ...compile.unroll import Static
+from ...kernels.sweep.formula import Stencil
 from ..intrinsics import anew, load_word
 from .block_squares import WARP_BYTES
 from .quads import WIDTH
+from .shared import shared_start
 from .tile_shape import Shape
-from .warp import LANES
+from .warp import LANES, lane_number, warp_number
 
 WORD = 8
 
@@ -32,19 +34,46 @@ class Memory(NamedTuple):
     nbytes: int
 
 
-def memory_of(shape: Shape, item_bytes: int, norms: str) -> Memory:
-    """Where everything lies."""
-    quad = WIDTH * item_bytes
-    sizes = (
-        2 * shape.cells * quad,
-        4 * (shape.warps + 2) * LANES * quad,
-        shape.warps * shape.rows * 2 * shape.side * quad,
-        16 * (shape.warps * LANES + 1),
-        0 if norms == "none" else 2 * shape.warps * WARP_BYTES,
-        16,
-    )
-    offsets = [sum(sizes[:k]) for k in range(len(sizes) + 1)]
-    return Memory(*offsets)
+class Tiles(NamedTuple):
+    """What the kernel is compiled for.  norms: "none", "last" or "every" """
+
+    stencil: Stencil
+    shape: Shape
+    norms: str
+
+    @property
+    def quad_bytes(self) -> int:
+        """Bytes of a quad."""
+        return WIDTH * self.stencil.item_bytes
+
+    @property
+    def packet_bytes(self) -> int:
+        """Bytes of the packets of a quad."""
+        return 2 * self.quad_bytes
+
+    @property
+    def rim(self) -> int:
+        """Columns of the rim at each side."""
+        return WIDTH * self.shape.side
+
+    @property
+    def half_cells(self) -> int:
+        """Bytes of the cells of one exchange in shared memory."""
+        return self.shape.cells * self.quad_bytes
+
+    @property
+    def memory(self) -> Memory:
+        """Where everything lies in shared memory."""
+        shape, quad = self.shape, self.quad_bytes
+        sizes = (
+            2 * shape.cells * quad,
+            4 * (shape.warps + 2) * LANES * quad,
+            shape.warps * shape.rows * 2 * shape.side * quad,
+            16 * (shape.warps * LANES + 1),
+            0 if self.norms == "none" else 2 * shape.warps * WARP_BYTES,
+            16,
+        )
+        return Memory(*(sum(sizes[:k]) for k in range(len(sizes) + 1)))
 
 
 class Tile(NamedTuple):
@@ -69,6 +98,7 @@ class Tile(NamedTuple):
 class Lane(NamedTuple):
     """What a lane knows of its place.
 
+    tile:        of the block
     shared:      address of the shared memory
     lane, warp:  numbers;  row: the first row of the warp, counted from the first of the rim
     column:      of the quad, counted from the rim's first
@@ -77,6 +107,7 @@ class Lane(NamedTuple):
     numbers:     of the formula
     """
 
+    tile: Tile
     shared: int
     lane: int
     warp: int
@@ -104,14 +135,17 @@ def tile_of(table):
     )
 
 
+def lane_of(tiles: Static[Tiles], tile: Tile, numbers):
+    """The place of a lane."""
+    warp, lane, side = warp_number(), lane_number(), tiles.shape.side
+    own = WIDTH * (lane - side)
+    mine = (own >= 0) & (own < tile.width)
+    first = (not tile.west) & (lane == side - 1)
+    last = (not tile.east) & (own <= tile.width) & (tile.width < own + WIDTH)
+    return Lane(tile, shared_start(), lane, warp, warp * tiles.shape.rows, WIDTH * lane, mine, first, last, numbers)
+
+
 def place_anew(place):
     """The same place; what is computed of it stays in registers until the next barrier only."""
     lane, warp, row, column = anew(place.lane), anew(place.warp), anew(place.row), anew(place.column)
-    return Lane(place.shared, lane, warp, row, column, place.mine, place.first, place.last, place.numbers)
-
-
-def chain(link: Callable[[int, Any], Any], last: Any, n: int) -> Any:
-    """link(0, link(1, ..)): a function for each row, which calls that of the next one."""
-    for k in reversed(range(n)):
-        last = link(k, last)
-    return last
+    return Lane(place.tile, place.shared, lane, warp, row, column, place.mine, place.first, place.last, place.numbers)

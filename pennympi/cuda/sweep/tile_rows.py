@@ -1,189 +1,144 @@
-"""What a warp does with its rows of a tile: a sweep, and the way from and to the field.
+"""What a warp does with its rows of a tile: a sweep, and the way from and to the field."""
 
-Each is a chain of closures, one a row, since loops over tuples are not unrolled.
-"""
-
-from collections.abc import Callable
-from functools import cache
-from typing import Any
-
+from ...compile.unroll import Static, static
 from ...kernels.block import real, store
-from ...kernels.sweep.formula import Stencil, applied
+from ...kernels.sweep.formula import apply
 from ...kernels.sweep.norm import group_points, half_sum
-from .columns import each
 from .norm import squares_of_warp
 from .quads import WIDTH, load_global, store_global
-from .tile_place import chain
-from .tile_shape import Shape
+from .tile_place import Tiles
 from .warp import of_lane, pick, shift_down, shift_up
 
+LAST = WIDTH - 1
 
-@cache
-def sweep_rows(stencil: Stencil, shape: Shape, mixed: bool, norms: bool) -> Callable[..., Any]:
-    """``rows(u, c, north, south, place, tile) -> (new rows, values)``: one sweep of a warp's rows.
 
-    u, c: the rows and their coefficients;  mixed: some rows are the rim's;  values: of a quad's changes in each row, or 0
+def sweep_rows(tiles: Static[Tiles], way: Static[tuple[bool, bool]], rows, coefficients, place):
+    """(new rows, values): one sweep of a warp's rows.
+
+    way:    whether some rows are the rim's, and whether the values of the norm are wanted
+    rows:   the warp's, with the one before and the one after them
+    values: of a quad's changes in each row, or 0
     """
-    rows, depth, edge = shape.rows, shape.depth, shape.edge
-    apply, has_coefficient = applied(stencil), stencil.has_coefficient
-    value_of = _value_of_quad(stencil, shape)
-
-    def new(k: int) -> Callable[..., Any]:
-        def plain(north, here, south, wide, c, place):
-            return real(apply(here[k], (), (north[k], south[k]), (wide[k], wide[k + 2]), (place.numbers, c[k])))
-
-        def first(north, here, south, wide, c, place):
-            return pick(place.first, here[k], plain(north, here, south, wide, c, place))
-
-        def last(north, here, south, wide, c, place):
-            return pick(place.last, here[k], plain(north, here, south, wide, c, place))
-
-        def either(north, here, south, wide, c, place):
-            return pick(place.first | place.last, here[k], plain(north, here, south, wide, c, place))
-
-        if k == WIDTH - 1:
-            return either if edge == k else first
-        return last if edge == k else plain
-
-    new_quad = each(new, WIDTH)
-
-    def row(r: int, others: Any) -> Callable[..., Any]:
-        def computed(u, c, north, south, place):
-            here, below = u[r], u[r + 1] if r + 1 < rows else south
-            wide = (shift_up(here[WIDTH - 1]),) + here + (shift_down(here[0]),)
-            return new_quad(north, here, below, wide, c[r] if has_coefficient else here, place)
-
-        def new_row(u, c, north, south, place, tile):
-            return computed(u, c, north, south, place)
-
-        def new_or_fixed_row(u, c, north, south, place, tile):
-            j, quad = place.row + r, u[r]
-            if not (((j == depth - 1) & (not tile.north)) | ((j == depth + tile.own) & (not tile.south))):
-                quad = computed(u, c, north, south, place)
-            return quad
-
-        def counted(place, tile):
-            """Whether the row's changes count in this lane."""
-            if mixed:
-                return place.mine & (place.row + r >= depth) & (place.row + r < depth + tile.own)
-            return place.mine
-
-        one_row = new_or_fixed_row if mixed else new_row
-
-        def plain(u, c, north, south, place, tile):
-            quad = one_row(u, c, north, south, place, tile)
-            after, values = others(u, c, u[r], south, place, tile)
-            return (quad,) + after, (real(0.0),) + values
-
-        def counting(u, c, north, south, place, tile):
-            quad = one_row(u, c, north, south, place, tile)
-            value = pick(counted(place, tile), value_of(quad, u[r], place, tile), real(0.0))
-            after, values = others(u, c, u[r], south, place, tile)
-            return (quad,) + after, (value,) + values
-
-        return counting if norms else plain
-
-    def end(u, c, north, south, place, tile):
-        return (), ()
-
-    return chain(row, end, rows)
+    new = tuple(
+        new_row(tiles, way[0], (rows[r], rows[r + 1], rows[r + 2]), coefficients[r], (place, place.row + r))
+        for r in static(tiles.shape.rows)
+    )
+    values = tuple(
+        counted_value(tiles, way[0], (new[r], rows[r + 1]), place, place.row + r) if way[1] else real(0.0)
+        for r in static(tiles.shape.rows)
+    )
+    return new, values
 
 
-def _value_of_quad(stencil: Stencil, shape: Shape) -> Callable[..., Any]:
-    """``value(new, old, place, tile)`` of a quad: of a group, or of half a group."""
-    edge, rim = shape.edge, WIDTH * shape.side
-
-    def change(k: int) -> Callable[..., Any]:
-        def whole(new, old, place, tile):
-            return new[k] - old[k]
-
-        def cut(new, old, place, tile):
-            return pick(place.column + k < rim + tile.width, new[k] - old[k], real(0.0))
-
-        return cut if 0 < edge <= k else whole
-
-    changes, of_half, of_two = each(change, WIDTH), half_sum(WIDTH), half_sum(WIDTH // 2)
-
-    def half(new, old, place, tile):
-        return of_half(changes(new, old, place, tile))
-
-    def group(new, old, place, tile):
-        a, b, c, d = changes(new, old, place, tile)
-        return of_two((a, b)) + of_two((c, d))
-
-    return group if group_points(stencil.item_bytes) == WIDTH else half
+def new_row(tiles: Static[Tiles], mixed: Static[bool], rows, coefficients, place_of_row):
+    """The new quad of the middle one of three rows; a row of fixed values stays.  place_of_row: (place, row)"""
+    place, j = place_of_row
+    tile, depth, quad = place.tile, tiles.shape.depth, rows[1]
+    if not mixed or not (((j == depth - 1) & (not tile.north)) | ((j == depth + tile.own) & (not tile.south))):
+        quad = swept_quad(tiles, rows, coefficients, place)
+    return quad
 
 
-@cache
-def squares_of_rows(stencil: Stencil, shape: Shape) -> Callable[..., Any]:
-    """``squares(values, place)``: of the values of ``sweep_rows``.
+def swept_quad(tiles: Static[Tiles], rows, coefficients, place):
+    """The new quad of the middle one of three rows, where fixed columns stay."""
+    north, here, south = rows
+    wide = (shift_up(here[LAST]), *here, shift_down(here[0]))
+    new = tuple(
+        real(
+            apply(
+                tiles.stencil, here[k], (), (north[k], south[k]), (wide[k], wide[k + 2]), place.numbers, coefficients[k]
+            )
+        )
+        for k in static(WIDTH)
+    )
+    return tuple(new_beside_fixed(tiles.shape.edge, k, new[k], here[k], place) for k in static(WIDTH))
+
+
+def new_beside_fixed(edge: Static[int], k: Static[int], new, here, place):
+    """The new number k of a quad, unless it is a fixed one before or after the own columns."""
+    if k == LAST:
+        new = pick(place.first, here, new)
+    if k == edge:
+        new = pick(place.last, here, new)
+    return new
+
+
+def counted_value(tiles: Static[Tiles], mixed: Static[bool], rows, place, j):
+    """The value of a quad of row j, of rows (new, old); 0 where it does not count."""
+    depth, counts = tiles.shape.depth, place.mine
+    if mixed:
+        counts = place.mine & (j >= depth) & (j < depth + place.tile.own)
+    return pick(counts, quad_value(tiles, rows, place), real(0.0))
+
+
+def quad_value(tiles: Static[Tiles], rows, place):
+    """The value of a quad: of a group, or of half a group."""
+    (new, old), end = rows, tiles.rim + place.tile.width
+    changes = tuple(
+        pick(place.column + k < end, new[k] - old[k], real(0.0)) if 0 < tiles.shape.edge <= k else new[k] - old[k]
+        for k in static(WIDTH)
+    )
+    if group_points(tiles.stencil.item_bytes) == WIDTH:
+        return half_sum(2, (changes[0], changes[1])) + half_sum(2, (changes[2], changes[3]))
+    return half_sum(WIDTH, changes)
+
+
+def squares_of_rows(tiles: Static[Tiles], values, place):
+    """The squares of the values of ``sweep_rows``.
 
     Two lanes have the halves of a group, the first of them in lane ``side``: of two rows, each lane adds up one.
     """
-    rows, side = shape.rows, shape.side
-    pairs = -(-rows // 2)
-
-    def other_half(half, place):
-        return of_lane(half, ((place.lane - side) ^ 1) + side)
-
-    def pair(p: int) -> Callable[..., Any]:
-        def both(halves, place):
-            first = (place.lane & 1) == side & 1
-            kept, given = halves[2 * p], halves[2 * p + 1]
-            return pick(first, kept, given) + other_half(pick(first, given, kept), place)
-
-        def only(halves, place):
-            value = halves[2 * p] + other_half(halves[2 * p], place)
-            return pick((place.lane & 1) == side & 1, value, real(0.0))
-
-        return both if 2 * p + 1 < rows else only
-
-    values_of, of_pairs, of_groups = each(pair, pairs), squares_of_warp(pairs), squares_of_warp(rows)
-
-    def from_halves(values, place):
-        return of_pairs(values_of(values, place))
-
-    def from_groups(values, place):
-        return of_groups(values)
-
-    return from_groups if group_points(stencil.item_bytes) == WIDTH else from_halves
+    rows, pairs = tiles.shape.rows, (tiles.shape.rows + 1) // 2
+    if group_points(tiles.stencil.item_bytes) == WIDTH:
+        return squares_of_warp(rows, values)
+    padded = (*values, real(0.0))
+    groups = tuple(
+        group_of_rows(tiles.shape.side, (padded[2 * p], padded[2 * p + 1]), place, 2 * p + 1 < rows)
+        for p in static(pairs)
+    )
+    return squares_of_warp(pairs, groups)
 
 
-@cache
-def movers(stencil: Stencil, shape: Shape) -> tuple[Any, Any]:
-    """(``load``, ``store``) of a warp's rows.
+def group_of_rows(side: Static[int], halves, place, has_second: Static[bool]):
+    """The value of one of the groups of two rows, of which this lane and another one have the halves."""
+    upper, lower = halves
+    is_first, partner = (place.lane & 1) == side & 1, ((place.lane - side) ^ 1) + side
+    if has_second:
+        return pick(is_first, upper, lower) + of_lane(pick(is_first, lower, upper), partner)
+    return pick(is_first, upper + of_lane(upper, partner), real(0.0))
 
-    load(base, pitch, tile, place, zero): the rows of a field with its fixed values; what others own is anything
-    store(u, base, pitch, tile, place): the own points to a field;  base: address of this lane's quad of the first own row
+
+def load_rows(tiles: Static[Tiles], base, pitch, place, zero):
+    """The warp's rows of a field with its fixed values; what others own is anything.
+
+    base: address of this lane's quad of the first own row;  pitch: bytes from a row to the next
     """
-    rows, depth, edge, rim = shape.rows, shape.depth, shape.edge, WIDTH * shape.side
+    return tuple(load_tile_row(tiles, base, pitch, (place, place.row + r), zero) for r in static(tiles.shape.rows))
 
-    def load_of(r: int) -> Callable[..., Any]:
-        def row(base, pitch, tile, place, zero):
-            quad = (zero, zero, zero, zero)
-            j = place.row + r
-            if (j >= depth - 1) & (j <= depth + tile.own) & (place.column < tile.width + 2 * rim):
-                quad = load_global(base + (j - depth) * pitch, zero)
-            return quad
 
-        return row
+def load_tile_row(tiles: Static[Tiles], base, pitch, place_of_row, zero):
+    """A row of these."""
+    (place, j), depth = place_of_row, tiles.shape.depth
+    quad = (zero, zero, zero, zero)
+    if (j >= depth - 1) & (j <= depth + place.tile.own) & (place.column < place.tile.width + 2 * tiles.rim):
+        quad = load_global(base + (j - depth) * pitch, zero)
+    return quad
 
-    def store_of(r: int) -> Callable[..., Any]:
-        def row(u, base, pitch, tile, place):
-            j = place.row + r
-            if (j >= depth) & (j < depth + tile.own) & place.mine:
-                at = base + (j - depth) * pitch
-                left = tile.width + rim - place.column
-                if edge and left < WIDTH:
-                    store(at, 0, u[r][0])
-                    if left > 1:
-                        store(at, 1, u[r][1])
-                    if left > 2:
-                        store(at, 2, u[r][2])
-                else:
-                    store_global(at, u[r])
-            return 0
 
-        return row
+def store_rows(tiles: Static[Tiles], u, base, pitch, place):
+    """Store the own points of the warp's rows."""
+    for r in static(tiles.shape.rows):
+        store_tile_row(tiles, u[r], base, pitch, (place, place.row + r))
 
-    return each(load_of, rows), each(store_of, rows)
+
+def store_tile_row(tiles: Static[Tiles], quad, base, pitch, place_of_row):
+    """Store the own points of row j."""
+    (place, j), depth = place_of_row, tiles.shape.depth
+    if (j >= depth) & (j < depth + place.tile.own) & place.mine:
+        at, left = base + (j - depth) * pitch, place.tile.width + tiles.rim - place.column
+        if tiles.shape.edge and left < WIDTH:
+            for k in static(LAST):
+                if left > k:
+                    store(at, k, quad[k])
+        else:
+            store_global(at, quad)

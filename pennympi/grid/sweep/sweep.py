@@ -9,7 +9,8 @@ from ...annotations import AnyStream
 from ...arrays.array_view import ArrayView
 from ...arrays.dtypes import TABLE
 from ...collectives.base import CollectiveContext
-from ...kernels.sweep.formula import value_of
+from ...compile.unroll import specialised
+from ...kernels.sweep.formula import apply_once
 from ..decomposition import Decomposition
 from ..gather_io import device_array
 from . import engines
@@ -42,7 +43,7 @@ class Sweep:
         self._numbers = device_array(backend, numbers, TABLE[wanted.stencil.dtype])
         at = backend.heap.array_view(self._numbers, True).address
         problem = SweepProblem(context, parts, wanted.stencil, views, at, wanted.sweeps, wanted.norms)
-        problem.compiled(value_of(wanted.stencil), problem.options())
+        problem.compiled(specialised(apply_once, wanted.stencil), problem.options())
         self._choices = engines.choices(problem, wanted.depth)
         self._chosen = engines.chosen(self._choices, wanted.engine)
         self._norm = SweepNorm(context, plan_allreduce, problem.n_levels) if problem.n_levels else None

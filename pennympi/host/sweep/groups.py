@@ -14,21 +14,23 @@ from numba.extending import intrinsic
 
 from ...arrays.dtypes import TABLE
 from ...compile.arithmetic import element_type
+from ...compile.unroll import Static
 from ...kernels.sweep.norm import GROUP_BYTES
 
+MOST_POINTS = 1024  # of a call: the values of their groups, and five such rows, lie in the first-level cache
 VECTORS, VECTOR_BYTES = 4, 64
 GROUPS = VECTORS * VECTOR_BYTES // GROUP_BYTES
 
 
 @cache
-def group_accessors(dtype: str, most_groups: int) -> tuple[Any, Any]:
-    """``room()``: the address of memory for the values of so many groups of a dtype, the function's own.
+def group_accessors(dtype: str) -> Static[tuple[Any, Any]]:
+    """``room()``: the address of memory for the values of the groups of MOST_POINTS points, the function's own.
 
     ``write_groups(values, new, old)``: the values of the GROUPS groups of new - old that begin there.
     """
     element, item_bytes = element_type(TABLE[dtype]), TABLE[dtype].item_bytes
     n, half = VECTOR_BYTES // item_bytes, GROUP_BYTES // item_bytes // 2
-    vector = ir.VectorType(element, n)
+    vector, most_groups = ir.VectorType(element, n), MOST_POINTS * item_bytes // GROUP_BYTES
 
     @intrinsic
     def room(typing):

@@ -9,10 +9,11 @@ from numba.extending import intrinsic
 
 from ...arrays.dtypes import TABLE
 from ...compile.arithmetic import element_type
+from ...compile.unroll import Static
 
 
 @cache
-def row_accessors(dtype: str) -> tuple[Any, Any, Any]:
+def row_accessors(dtype: str) -> Static[tuple[Any, Any, Any]]:
     """``read(address, z)``, ``write(address, z, value)`` and ``apart()`` for a dtype.
 
     A function that calls ``apart`` says that what it writes by ``write`` is nowhere among what it reads by ``read``: the
