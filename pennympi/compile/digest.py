@@ -26,7 +26,7 @@ import numpy as np
 
 from ..wall_time import timed
 from .reads import cells_of, cells_read, globals_read
-from .syntax_tree import syntax_tree
+from .syntax_tree import text_of_tree
 
 # Packages whose functions, types and instructions are named only: the versions of those that compile are part of the name
 # of an entry on disk.
@@ -137,7 +137,7 @@ class _Digest:
             yield from map(self.of, source)
             return
         code = function.__code__
-        tree = syntax_tree(code, function.__globals__) if self._portable else None
+        tree = text_of_tree(code, function.__globals__) if self._portable else None
         yield f"{__debug__} {code.co_freevars} {tree}" if tree else _bytecode(code)
         yield self.of(function.__defaults__)
         yield self.of(function.__kwdefaults__)

@@ -2,12 +2,13 @@
 
 import ast
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from functools import lru_cache
 from types import FunctionType, ModuleType
 from typing import Any
 
 from ..kernels.static import STATIC, static
+from .reads import cells_read, globals_read
 
 MOST_KEPT = 4096
 UNKNOWN = object()
@@ -102,15 +103,6 @@ class Known:
         return ast.Name(found, ast.Load())
 
 
-def values_read(function: FunctionType) -> Iterator[Any]:
-    """The values of the globals and the closure of a function."""
-    for name in function.__code__.co_names:
-        if name in function.__globals__:
-            yield function.__globals__[name]
-    for cell in function.__closure__ or ():
-        yield content(cell)
-
-
 def content(cell: Any) -> Any:
     """The value in a cell of a closure; UNKNOWN where it is not bound yet."""
     try:
@@ -121,9 +113,9 @@ def content(cell: Any) -> Any:
 
 def uses_static(function: Callable[..., Any]) -> bool:
     """Whether a function, or one that it calls, has a static loop or calls a function with static parameters."""
-    functions = [function]
+    functions: list[Any] = [function]
     for reached in functions:  # the list grows meanwhile
-        for value in values_read(reached):  # type: ignore[arg-type]
+        for value in (*globals_read(reached).values(), *cells_read(reached).values()):
             if value is static or (isinstance(value, FunctionType) and static_parameters(value)):
                 return True
             if isinstance(value, FunctionType) and value not in functions:

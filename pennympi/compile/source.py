@@ -1,12 +1,11 @@
 """The text of a function as a tree, and the code object of such a tree."""
 
 import ast
-import inspect
-import linecache
-import textwrap
-from functools import lru_cache
+import copy
 from types import CodeType, FunctionType
 from typing import Any
+
+from .syntax_tree import syntax_tree
 
 
 class StaticError(TypeError):
@@ -20,28 +19,14 @@ def place(function: Any, line: int | None = None) -> str:
 
 def tree_of(function: FunctionType) -> ast.FunctionDef:
     """The tree of a function's text, without its decorators.  Raises StaticError where the text is not to be had."""
-    code = function.__code__
-    try:
-        (tree,) = ast.parse(textwrap.dedent(inspect.getsource(function))).body
-    except (OSError, SyntaxError):
-        raise StaticError(f"{place(function)}: a static loop needs the text of its function, in a file or cell") from None
-    if not isinstance(tree, ast.FunctionDef):
-        raise StaticError(f"{place(function)}: a static loop must be in a function that def makes")
-    ast.increment_lineno(tree, code.co_firstlineno - 1)
-    tree.decorator_list = []
-    lines = "".join(linecache.getlines(code.co_filename, function.__globals__))
-    if code not in _codes(lines):
-        raise StaticError(f"{place(function)}: the file has changed since it was imported; start the program again")
-    return tree
-
-
-@lru_cache(64)
-def _codes(text: str) -> tuple[CodeType, ...]:
-    """All code objects of a file or cell: a function alone is compiled otherwise where it calls what a module imports."""
-    codes = [compile(text, "", "exec", dont_inherit=True)]
-    for code in codes:  # the list grows meanwhile
-        codes += [const for const in code.co_consts if isinstance(const, CodeType)]
-    return tuple(codes)
+    tree = copy.deepcopy(syntax_tree(function.__code__, function.__globals__))
+    if isinstance(tree, ast.FunctionDef):
+        tree.decorator_list = []
+        return tree
+    why = (
+        "must be in a function that def makes" if tree else "needs the text of its function, which has not changed since"
+    )
+    raise StaticError(f"{place(function)}: a static loop {why}")
 
 
 def code_of(tree: ast.FunctionDef, cells: tuple[str, ...], original: CodeType) -> CodeType:

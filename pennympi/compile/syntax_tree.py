@@ -1,4 +1,4 @@
-"""The syntax tree of a function as text, which unlike bytecode is the same in all versions of Python."""
+"""The syntax tree of a function, whose text unlike bytecode is the same in all versions of Python."""
 
 import ast
 import linecache
@@ -9,25 +9,23 @@ from typing import Any
 Place = tuple[str, int, tuple[str, ...]]  # the name of a function, its first line and its parameters
 
 
-def syntax_tree(code: CodeType, scope: dict[str, Any]) -> str | None:
+def syntax_tree(code: CodeType, scope: dict[str, Any]) -> ast.FunctionDef | ast.Lambda | None:
     """The tree of what code was compiled from; None where its text is not known, or another one by now.
 
     scope: the globals of its function, which tell where the text of a module in an archive is
     """
-    return _tree_in(code, "".join(linecache.getlines(code.co_filename, scope)))
+    codes, trees = _functions("".join(linecache.getlines(code.co_filename, scope)))
+    found = trees.get(_place_of_code(code), ())
+    return found[0] if code in codes and len(found) == 1 else None
 
 
-@lru_cache(4096)
-def _tree_in(code: CodeType, text: str) -> str | None:
-    """The tree of code, if it is what this text of its file compiles to."""
-    codes, trees = _functions(text)
-    place = _place_of_code(code)
-    proven = code in codes and len(trees.get(place, ())) == 1
-    return _as_text(trees[place][0], "decorator_list") if proven else None
+def text_of_tree(code: CodeType, scope: dict[str, Any]) -> str | None:
+    """The same tree as text."""
+    return _as_text(tree, "decorator_list") if (tree := syntax_tree(code, scope)) else None
 
 
 @lru_cache(256)
-def _functions(text: str) -> tuple[set[CodeType], dict[Place, list[ast.AST]]]:
+def _functions(text: str) -> tuple[set[CodeType], dict[Place, list[ast.FunctionDef | ast.Lambda]]]:
     """The code of all functions of a text, and their trees."""
     try:
         module = ast.parse(text)
@@ -36,7 +34,7 @@ def _functions(text: str) -> tuple[set[CodeType], dict[Place, list[ast.AST]]]:
         return set(), {}
     for code in codes:  # the list grows meanwhile
         codes += [one for one in code.co_consts if isinstance(one, CodeType)]
-    trees: dict[Place, list[ast.AST]] = {}
+    trees: dict[Place, list[ast.FunctionDef | ast.Lambda]] = {}
     for node in ast.walk(module):
         if isinstance(node, ast.FunctionDef | ast.Lambda):
             trees.setdefault(_place_of_tree(node), []).append(node)

@@ -14,8 +14,9 @@ from key_cases import BEGIN, KERNEL, TEXTS, VALUES, WITHOUT_KEY
 from machine.program import TABLES
 
 from pennympi.compile.digest import kernel_hash, keyed
-from pennympi.host.sweep.march import march_of
-from pennympi.kernels.sweep.formula import Stencil, value_of
+from pennympi.compile.unroll import specialised
+from pennympi.host.sweep.march import march
+from pennympi.kernels.sweep.formula import Stencil, apply_once
 from pennympi.kernels.sweep.resident import resident_kernel
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -148,8 +149,8 @@ def decay(here, *neighbours):
 
 
 def of_host(stencil):
-    march = march_of(stencil)
-    return value_of(stencil), march, resident_kernel(march)
+    march_of_stencil = specialised(march, stencil)
+    return specialised(apply_once, stencil), march_of_stencil, resident_kernel(march_of_stencil)
 
 
 def of_gpu(stencil):

@@ -3,7 +3,7 @@
 The state of level s is (its planes before and here of level s - 1, its squares).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...compile.unroll import Static, static
 from ...kernels.sweep.norm import LEVEL_BYTES, no_squares
@@ -32,7 +32,7 @@ def start_levels(cube: Static[Cube], rows):
 
 def advance_levels(cube: Static[Cube], states, after, turn: Turn, thread):
     """The states after a turn, in which the rows ``after`` of level 0 came in.  thread: (place, numbers)"""
-    following = ()
+    following: tuple[Any, ...] = ()
     place = thread[0]
     for s in static(1, cube.depth + 1):
         before, here, squares = states[s - 1]

@@ -14,7 +14,7 @@ References: Micikevicius streams along one axis with the planes in registers (3D
 GPGPU-2, 2009); AN5D does many time levels a pass through shared memory (Matsumura and others, CGO 2020).
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...compile.unroll import Static, static
 from ...kernels.block import Elements, Words, block, real
@@ -77,7 +77,8 @@ def advance(march: Static[March], state, r, rows: Rows, warp):
     state: (what level 1 takes: a row and coefficients, for each level the two rows that it remembers)
     warp:  (the lane, where it leaves values of the norm)
     """
-    (given, memories), (lane, leaves), kept = state, warp, ()
+    (given, memories), (lane, leaves) = state, warp
+    kept: tuple[Any, ...] = ()
     for s in static(march.depth):
         later = march.depth - 1 - s
         (u, c), (d, coefficients) = memories[s], given
@@ -96,7 +97,8 @@ def advance(march: Static[March], state, r, rows: Rows, warp):
 
 def advance_carefully(march: Static[March], state, r, rows: Rows, warp):
     """As ``advance``, where rows may not be live, or not be needed yet, and columns may not count."""
-    (given, memories), (lane, leaves), kept = state, warp, ()
+    (given, memories), (lane, leaves) = state, warp
+    kept: tuple[Any, ...] = ()
     for s in static(march.depth):
         later = march.depth - 1 - s
         (u, c), (d, coefficients) = memories[s], given
