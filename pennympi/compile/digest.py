@@ -117,6 +117,8 @@ class _Digest:
             return sorted(self.of(name) + self.of(one) for name, one in value.items())
         if isinstance(value, MethodType | staticmethod | classmethod):
             return [self.of(value.__func__)]
+        if isinstance(value, property):
+            return [self.of(value.fget)]
         if hasattr(value, "_defn"):  # an intrinsic of Numba
             function = inspect.unwrap(value._defn)
             library = function.__module__.startswith(_BACKENDS)
@@ -125,6 +127,9 @@ class _Digest:
             return [self.of({name: one for name, one in value._reduce_states().items() if name != "uuid"})]
         if isinstance(value, partial):
             return map(self.of, (value.func, value.args, value.keywords))
+        if hasattr(value, "cache_parameters"):  # of functools
+            wrapped = value.__wrapped__
+            return self._parts_of_instruction(wrapped) if wrapped.__module__.startswith(_BACKENDS) else [self.of(wrapped)]
         if is_dataclass(value):
             return self.of(type(value)), self.of({one.name: getattr(value, one.name) for one in fields(value)})
         raise NoKey
@@ -160,6 +165,7 @@ class _Digest:
         if hasattr(which, "_field_defaults"):
             yield str(which._fields)
             yield self.of(which._field_defaults)
+            yield self.of({name: one for name, one in vars(which).items() if isinstance(one, property)})
             yield from self._parts_of_annotations(which)
         elif issubclass(which, Enum):
             yield str([one.__name__ for one in which.__mro__])
@@ -174,7 +180,8 @@ class _Digest:
             found = inspect.get_annotations(annotated, eval_str=True)
         except Exception:  # whatever such a text raises
             found = inspect.get_annotations(annotated)
-        for name, one in found.items():
+        for name, annotation in found.items():
+            one = getattr(annotation, "__origin__", annotation)  # without Static
             yield f"{name} {self.of(one) if hasattr(one, '_field_defaults') else getattr(one, '__qualname__', repr(one))}"
 
 
