@@ -5,11 +5,10 @@ Python runs a handler only between two steps of its own.  So a wait asks it, by 
 
 import ctypes
 
-import numba
 import numpy as np
 
 from .intrinsics import call, load_word, store_word
-from .primitives import OPTIONS
+from .numba_cpu import device_function
 
 BETWEEN_NS = 100_000_000
 # The words: addresses of Python's functions, when a wait asked last, and the exception that a handler has raised
@@ -20,7 +19,7 @@ _words = np.array([ctypes.cast(one, ctypes.c_void_p).value or 0 for one in _func
 address: int = _words.ctypes.data
 
 
-@numba.njit(**OPTIONS)
+@device_function
 def handler_raises(words, now_ns):
     """Let Python run the handlers of signals that have come; whether one has raised an exception, which is kept."""
     if now_ns - load_word(words + 8 * ASKED_NS) < BETWEEN_NS:
