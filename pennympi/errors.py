@@ -12,7 +12,7 @@ class PennympiError(Exception):
 
 
 class NotInitialized(PennympiError):
-    """The team is finalized."""
+    """The team is finalized, or has ended otherwise."""
 
 
 class TwoThreads(PennympiError):
@@ -100,6 +100,9 @@ _EPOCH = (1 << EPOCH_BITS) - 1
 Find = Callable[[int, int], str | None]  # (PE, tag) -> the call that the PE wrote down, None: not known here
 
 
+INTERRUPTED = 255  # in place of why a count was refused: a signal's handler has ended the wait
+
+
 class Record(NamedTuple):
     """What a wait wrote when it gave up (``compile/context.py``).
 
@@ -123,6 +126,9 @@ def recorded_failure(
 ) -> PennympiError:
     """The error for the record that a kernel wrote when it gave up.  where: a PE is, as ``Control.on_host`` says it"""
     me, source, name, epoch, found, tagged, refused = record
+    if refused == INTERRUPTED:
+        waited = f"PE {me} while it waited for {_whom(source, where(source))} in {name}"
+        return NotInitialized(f"the team has ended: a signal interrupted {waited}")
     if refused:
         return _refusal(record)
     if tagged and found < POISON and found != epoch and (found - epoch) & _EPOCH == 0:

@@ -22,6 +22,7 @@ CALL = 5  # host backend: number of the running kernel, for the record
 TO_PARTIALS, REDUCE, REDUCE_AND_ROUND, REDUCE_PARTIALS, REDUCE_PARTIALS_AND_ROUND = range(6, 11)
 ITEM_BYTES, ACC_BYTES = 11, 12  # host backend: of the running reduction
 CLOSE, LAST, PLUS = 13, 14, 15  # host backend: addresses of the loops that add a residual
+SIGNALS = 16  # host backend: address of the words by which a wait lets Python run signal handlers (host/interrupts.py)
 PATIENCE = 17  # host backend: polls of a signal before the PE sleeps between them
 MULTICAST = 19  # cuda backend: what to add to a symmetric address to reach all PEs' instances, 0: no multicast
 GAVE_UP = 20  # 0, or POISON (kernels/block.py) once a wait of this PE has given up
@@ -40,7 +41,8 @@ UNREACHABLE = -(1 << 62)  # a peer offset that no address can have
 RECORD_TAKEN, RECORD_SOURCE, RECORD_CALL, RECORD_EPOCH, RECORD_FOUND, RECORD_ME = range(6)
 RECORD_WORDS = 8  # RECORD_FOUND is POISON or more where it was the other PE that gave up first
 TAGGED = 1 << 32  # added to the kernel's number, RECORD_CALL, where epoch and found carry tags
-REFUSED = 1 << 33  # added as often as ``why`` of ``refuse_count`` says: epoch and found are counts, source is a part's PE
+REFUSED = 1 << 33  # added as often as ``why`` of ``refuse_count`` says: epoch and found are counts, source a part's PE;
+# INTERRUPTED times, where a signal's handler has ended the wait
 # Of two words that carry tags, (one - other) & BEHIND is not 0 if ``one`` is of an earlier round, and
 # (one - other) & ROUNDS is 0 if both are of the same: nothing of that changes where a number wraps.
 BEHIND, ROUNDS = 1 << (EPOCH_BITS - 1), (1 << EPOCH_BITS) - 1

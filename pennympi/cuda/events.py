@@ -1,6 +1,8 @@
 """CUDA streams of any library, by their handles: events between them, and graphs under capture."""
 
 import ctypes
+import time
+from collections.abc import Callable
 from typing import Any
 
 import cupy
@@ -13,6 +15,10 @@ _current = cupy.cuda.get_current_stream
 EXTERNAL = 1  # CU_EVENT_WAIT_EXTERNAL
 # By ctypes, as the launch: cuda.bindings' functions take twice the time.
 _record, _wait = library.cuEventRecord, library.cuStreamWaitEvent
+event_passed, stream_ran = library.cuEventQuery, library.cuStreamQuery
+event_passed.argtypes = stream_ran.argtypes = [ctypes.c_void_p]
+_NOT_READY = 600  # CUDA_ERROR_NOT_READY
+_SPIN_S, _MOST_NAP_S = 3e-3, 1e-3  # of ``poll``
 _record.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
 _wait.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint]
 
@@ -99,6 +105,18 @@ def wait(event: ctypes.c_void_p, stream: int) -> None:
 def wait_external(event: ctypes.c_void_p, stream: int) -> None:
     """Under capture, add a node that waits for the event whenever the graph runs."""
     _checked(_wait(stream, event, EXTERNAL))
+
+
+def poll(ready: Callable[[Any], int], handle: Any) -> None:
+    """Wait until ``ready``, event_passed or stream_ran, has no more to wait for, and let signal handlers run meanwhile.
+
+    While the host waits in a call of CUDA, Python runs none.
+    """
+    start_s = time.monotonic()
+    while ready(handle) == _NOT_READY:
+        passed_s = time.monotonic() - start_s
+        if passed_s > _SPIN_S:
+            time.sleep(min(passed_s / 64, _MOST_NAP_S))
 
 
 def _checked(status: int) -> None:

@@ -52,9 +52,12 @@ class Streams:
     def synchronize(self, stream: Any) -> None:
         self.order.record_pending()
         if stream is None:
+            events.poll(events.event_passed, self.order.last)
             checked(driver.cuCtxSynchronize())
             self._peers.end_puts()
         else:
-            checked(driver.cuStreamSynchronize(events.handle(stream)))
+            handle = events.handle(stream)
+            events.poll(events.stream_ran, handle)
+            checked(driver.cuStreamSynchronize(handle))
         if self._peers.abort[0]:
             self._peers.raise_failure()

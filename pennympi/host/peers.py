@@ -15,7 +15,7 @@ from ..job import liveness
 from ..job.job import Job, open_jobs
 from ..settings import setting
 from ..wall_time import timed
-from . import network
+from . import interrupts, network
 from .heap import Heap
 from .waits import SPINS_BEFORE_SLEEP, SPINS_WHERE_CORES_ARE_SHARED
 
@@ -48,6 +48,7 @@ class Peers:
         ctx[ctx_words.TIMEOUT_NS] = int(self._timeout_s * 1e9)
         ctx[ctx_words.PATIENCE] = SPINS_BEFORE_SLEEP if len(cores) >= running else SPINS_WHERE_CORES_ARE_SHARED
         ctx[ctx_words.RECORD], ctx[ctx_words.ABORT] = self._record.ctypes.data, liveness.monitor_words_address
+        ctx[ctx_words.SIGNALS] = interrupts.address
         ctx[ctx_words.ALIVE], ctx[ctx_words.OWN_ALIVE] = self._alive.ctypes.data, liveness.own_words_address
         ctx[ctx_words.PEER_OFFSETS :] = heap.peer_offsets
         self._channel = None
@@ -61,7 +62,11 @@ class Peers:
         self.multicast = bool(setting("PENNYMPI_MULTICAST")) and self._channel is None
 
     def failure(self) -> PennympiError | None:
-        """The error of the first wait on this PE that gave up, or None."""
+        """The error of the first wait on this PE that gave up, or None.
+
+        Raises what a signal's handler has raised in that wait, the first time.
+        """
+        interrupts.raise_kept()
         record = ctx_words.read_record(self._record, self.call_names)
         if record is None:
             return None

@@ -2,8 +2,10 @@
 
 from ..compile import context as ctx_words
 from ..compile.context import BEHIND, ROUNDS
+from ..errors import INTERRUPTED
 from ..job.liveness import LATE_NS, LOOKED, RESUMED_NS, TICKED_NS, WAITS_FOR
 from ..kernels.block import POISON
+from .interrupts import handler_raises
 from .intrinsics import call, load_acquire, load_word, monotonic_ns, nap, relax, sched_yield, store_release, store_word
 from .numba_cpu import device_function
 from .primitives import implementation
@@ -11,7 +13,7 @@ from .primitives import implementation
 # Linux may give the core straight back to a process that yields it.  So with more PEs than cores a waiting PE sleeps,
 # which takes 50 us; with a core for each PE it yields.
 NAPS_BETWEEN_LOOKS = 64
-DEADLINE = -1  # in place of a time: it has passed
+DEADLINE = -1  # in place of a time: it has passed, or the wait ends for another reason
 SPINS_BEFORE_YIELD, SPINS_BEFORE_SLEEP, SPINS_WHERE_CORES_ARE_SHARED = 64, 8192, 400
 
 
@@ -71,7 +73,10 @@ def pause(ctx, spins, since_ns, source):
 
 @device_function
 def look(ctx, since_ns, source):
-    """Check a wait's deadline.  Returns the time from which it counts (0: not yet), or DEADLINE if it has passed."""
+    """Check a wait's deadline.  Returns the time from which it counts (0: not yet), or DEADLINE if it has passed.
+
+    It passes at once where a signal's handler raises an exception.
+    """
     now_ns = monotonic_ns()
     own = load_word(load_word(ctx + 8 * ctx_words.ALIVE) + 8 * load_word(ctx + 8 * ctx_words.ME))
     if own != 0:
@@ -81,6 +86,9 @@ def look(ctx, since_ns, source):
     if since_ns == 0:
         since_ns = now_ns
     since_ns = max(since_ns, last_alive_ns(ctx, source), load_acquire(monitor + 8 * RESUMED_NS))
+    if handler_raises(load_word(ctx + 8 * ctx_words.SIGNALS), now_ns):
+        give_up(ctx, 0, 0, source, INTERRUPTED * ctx_words.REFUSED)
+        return DEADLINE
     limit_ns = load_word(ctx + 8 * ctx_words.TIMEOUT_NS)
     runs = now_ns - load_acquire(monitor + 8 * TICKED_NS) < LATE_NS  # else this process has just been suspended
     return DEADLINE if runs and limit_ns > 0 and now_ns - since_ns > limit_ns else since_ns
@@ -110,6 +118,8 @@ def show_alive(ctx, time_ns):
 @device_function
 def give_up(ctx, found, value, source, tagged):
     """Write the record of the first wait of this PE that gives up.  Later waits return at once."""
+    if load_word(ctx + 8 * ctx_words.GAVE_UP) != 0:
+        return
     record = load_word(ctx + 8 * ctx_words.RECORD)
     store_word(record + 8 * ctx_words.RECORD_SOURCE, source)
     store_word(record + 8 * ctx_words.RECORD_CALL, load_word(ctx + 8 * ctx_words.CALL) + tagged)
@@ -121,8 +131,7 @@ def give_up(ctx, found, value, source, tagged):
 
 @implementation
 def refuse_count(ctx, why, found, wanted, pe):
-    if load_word(ctx + 8 * ctx_words.GAVE_UP) == 0:
-        give_up(ctx, found, wanted, pe, why * ctx_words.REFUSED)
+    give_up(ctx, found, wanted, pe, why * ctx_words.REFUSED)
 
 
 @implementation

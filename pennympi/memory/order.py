@@ -54,12 +54,13 @@ class Order:
     """The order of one process.
 
     lock: held by the thread that issues a launch; the launches of other threads come after it
+    last: the event after the last call, unless that is pending
     """
 
     def __init__(self, events: Events):
         self._events, self._is_capturing = events, events.is_capturing
         self.lock = RLock()
-        self._event = events.new_event()  # after the last call, unless that is pending
+        self.last = events.new_event()
         self._handle: int | None = None  # of the last call's stream, if an owner keeps that alive
         self._owner: Any = None
         self._pending = False  # whether the event has still to be recorded after the last call
@@ -82,18 +83,18 @@ class Order:
     def _call_elsewhere(self, run: Callable[..., None], args: tuple[Any, ...], handle: int, stream: Any) -> None:
         """A call whose stream is another than the last call's, or may be."""
         self._leave_stream()
-        self._events.wait(self._event, handle)
+        self._events.wait(self.last, handle)
         owner = None if self._has_graphs or self._late else self._events.owner(stream)
         if owner is not None:
             self._handle, self._owner, self._pending = handle, owner, True
         run(*args, handle)
         if owner is None:
-            self._events.record(self._event, handle)
+            self._events.record(self.last, handle)
 
     def _call_in_graph(self, run: Callable[..., None], args: tuple[Any, ...], handle: int, stream: Any) -> None:
         """A call under capture: it waits for the calls before it, inside and outside its graph."""
         capture = self._events.capture_id(handle)
-        event = None if capture in self._bodies else self._event
+        event = None if capture in self._bodies else self.last
         if event is not None:
             self._has_graphs = True
             self._leave_stream()
@@ -133,7 +134,7 @@ class Order:
         if self._pending:
             with self.lock:
                 if self._handle is not None and not self._is_capturing(self._handle):
-                    self._events.record(self._event, self._handle)
+                    self._events.record(self.last, self._handle)
                     self._pending = False
 
     def _leave_stream(self) -> None:
@@ -148,5 +149,5 @@ class Order:
         ended = [late for late in self._late if not self._is_capturing(late[0])]
         for late in ended:
             self._late.remove(late)
-            self._events.wait(self._event, late[0])
-            self._events.record(self._event, late[0])
+            self._events.wait(self.last, late[0])
+            self._events.record(self.last, late[0])

@@ -5,11 +5,13 @@ import pytest
 from pennympi.job.memory_room import room_bytes
 
 MIB = 1 << 20
+UNLIMITED = 2**63 - 4096
+VERSION_1 = "sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", UNLIMITED, "total_inactive_file"
 FILES = {
     "0::{}": ("sys/fs/cgroup", "memory.max", "memory.current", "max", "inactive_file"),
-    "4:memory:{}": ("sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", 2**63 - 4096, "total_inactive_file"),
-    "4:hugetlb,memory:{}": ("sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", 2**63 - 4096, "total_inactive_file"),
-}  # fmt: skip
+    "4:memory:{}": VERSION_1,
+    "4:hugetlb,memory:{}": VERSION_1,
+}
 
 
 def system(root, line, path, limits):

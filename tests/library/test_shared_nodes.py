@@ -53,7 +53,8 @@ def test_user_namespaces(apart, found):
     """Both ranks in one of its own, or one of them: the other one may then look into it, but not it into the other."""
     if subprocess.run([*APART, "true"], capture_output=True).returncode:
         pytest.skip("this machine refuses user namespaces")
-    program = 'case " $0 " in *" ${PMI_RANK:-$OMPI_COMM_WORLD_RANK} "*) exec %s "$@";; esac; exec "$@"' % " ".join(APART)
+    ranks = '" $0 " in *" ${PMI_RANK:-$OMPI_COMM_WORLD_RANK} "*'
+    program = f'case {ranks}) exec {" ".join(APART)} "$@";; esac; exec "$@"'
     command = [mpirun(), "-np", "2", "sh", "-c", program, " ".join(map(str, apart)), sys.executable]
     # MPI itself must not read the memory of another rank by the kernel.
     env = {"PENNYMPI_BACKEND": "host", "PENNYMPI_TIMEOUT_S": "60", "MPIR_CVAR_CH4_CMA_ENABLE": "0"}

@@ -1,6 +1,7 @@
 """python small.py PROGRAM [ARGUMENTS]: small programs that fail, or seem to, in ways of their own."""
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -134,6 +135,33 @@ def alone_in_sweeps(engine):
             sweep()
             team.synchronize()
         time.sleep(3 * float(TIMEOUT_S))
+    print("done")
+
+
+def interrupted():
+    """Signals come to PE 0 while it waits in a kernel: a handler runs and the wait goes on; Ctrl-C ends it."""
+    with pennympi.init() as team:
+        x, ran = team.zeros(100, "float32"), threading.Event()
+        team.allreduce(x, algorithm="ring")
+        signal.signal(signal.SIGUSR1, lambda number, frame: ran.set())
+
+        def strike():
+            os.kill(os.getpid(), signal.SIGUSR1)
+            if ran.wait(1):
+                say_fault()
+                os.kill(os.getpid(), signal.SIGINT)
+
+        if team.me == 0:
+            threading.Timer(0.3, strike).start()
+            try:
+                team.allreduce(x, algorithm="ring")
+            except KeyboardInterrupt:
+                try:
+                    team.barrier()
+                except pennympi.NotInitialized as error:
+                    print(error, flush=True)
+                raise
+        time.sleep(30)
     print("done")
 
 
