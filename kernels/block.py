@@ -28,6 +28,7 @@ from .messages import *  # noqa: F403
 from .packets import *  # noqa: F403
 from .primitive import *  # noqa: F403
 from .primitive import primitives
+from .static import Static, static  # noqa: F401
 
 
 def block() -> int:

@@ -11,6 +11,7 @@
 """
 
 from . import needs_mpi  # noqa: F401
+from .compile.unroll import specialised
 from .errors import (
     CollectiveMismatchError,
     CountError,
@@ -44,5 +45,6 @@ __all__ = [
     "TwoThreads",
     "Unsupported",
     "init",
+    "specialised",
     "timings",
 ]

@@ -15,6 +15,7 @@ from .backend import Kernel
 from .collectives.base import CollectiveContext
 from .compile.bind import annotated_kinds, annotations, parameters, records
 from .compile.digest import keyed
+from .compile.known import static_parameters
 from .compile.options import KernelOptions, LaunchBounds
 from .errors import PennympiError, Unsupported
 from .kernels.algorithm import MAX_THREADS, WARP_THREADS
@@ -193,5 +194,10 @@ def plain(kernel: Any) -> FunctionType:
         raise TypeError(
             f"kernel {kernel.__name__}{inspect.signature(kernel)} needs ctx as its first parameter, then one for each "
             "argument, and no others"
+        )
+    if names := ", ".join(static_parameters(kernel)):
+        name = kernel.__name__
+        raise TypeError(
+            f"kernel {name} has static parameters: pass pennympi.specialised({name}, {names}) with their values"
         )
     return kernel

@@ -212,14 +212,14 @@ class Team(OneSided, Collectives):
     ) -> AppKernel:
         """Compile a plain function over ``pennympi.kernels.block`` for this team's device.  Not collective.
 
-        kernel: its first parameter is ``ctx``
+        kernel: its first parameter is ``ctx``; ``pennympi.specialised`` gives static parameters their values
         dtype:  the element type of ``load``, ``store`` and ``real``, and of the arrays that they are given
         most_threads: threads of a block at most, on a GPU: a multiple of 32 up to 512
         resident: blocks that one multiprocessor must be able to hold at a time, of which the compiler gives a thread all
                   registers that this leaves; 0: as many as the compiler chooses
         shared_bytes: dynamic shared memory of a block, on a GPU
-        Raises TypeError (not a plain function of ctx and more), ValueError (most_threads, resident), Unsupported (dtype;
-        also complex numbers and bools).
+        Raises TypeError (not a plain function of ctx and more, or with static parameters), ValueError (most_threads,
+        resident), Unsupported (dtype; also complex numbers and bools).
         """
         self._guard.check_open()
         bounds = LaunchBounds(most_threads, resident)

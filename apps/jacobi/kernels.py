@@ -4,12 +4,21 @@ A block of threads sweeps a tile of COLUMNS columns, ROWS rows at a time.  A thr
 columns, which it loads and stores together.  All its loads come before its stores, and are in flight together.
 """
 
-from functools import cache
-from typing import Any
-
-from pennympi.kernels.block import block, lanes, load, product, read_epoch, real, single_thread, store, sync, write_epoch
+from pennympi.kernels.block import (
+    Static,
+    block,
+    lanes,
+    load,
+    product,
+    read_epoch,
+    real,
+    single_thread,
+    store,
+    sync,
+    write_epoch,
+)
 from pennympi.kernels.sweep.norm import no_squares
-from pennympi.kernels.sweep.norm_of_rows import add_squares_of_block, adder_of_rows, squares_before
+from pennympi.kernels.sweep.norm_of_rows import SweptRows, add_rows, add_squares_of_block, squares_before
 
 from .loop_kernels import BEFORE, DUE, EPOCH, RAN, Turn, decide, runs
 from .tiles import Band, Near, await_halo, put_edge, tile
@@ -23,44 +32,39 @@ def relaxed(here, above, below, west, east):
     return product(real(0.25), ((east + west) + below) + above)
 
 
-@cache
-def sweep(item_bytes: int) -> Any:
-    """The kernel of one sweep of a band of elements of that size, and of the exchange of its edge rows.
+def sweep(item_bytes: Static[int], ctx, band: Band, near: Near, turn: Turn):
+    """The kernel of one sweep of a band, and of the exchange of its edge rows.
 
+    item_bytes: bytes of an element
     A thread may also read and write the columns after the last one: the fixed column and zeros, equal in both fields.
     """
-    add = adder_of_rows(item_bytes)
-
-    def sweep(ctx, band: Band, near: Near, turn: Turn):
-        words, number, epoch = turn.words, block(), 0
-        if turn.state != 0:  # all loads first: they are in flight together
-            does_run, k = runs(turn), read_epoch(turn.state, BEFORE) + turn.number
-            due, epoch = read_epoch(turn.state, DUE + turn.number), read_epoch(turn.state, EPOCH) + k
-            if number == 0:
-                decide(turn)
-                if does_run:
-                    write_epoch(turn.state, RAN, k + 1)
-            if number == 0 or not does_run:
-                return
-            words, number = words if due != 0 else 0, number - 1
-        top, stop, left, right = tile(band, number)
-        is_edge = near.signals != 0 and (top == 1 or top == band.rows)
+    words, number, epoch = turn.words, block(), 0
+    if turn.state != 0:  # all loads first: they are in flight together
+        does_run, k = runs(turn), read_epoch(turn.state, BEFORE) + turn.number
+        due, epoch = read_epoch(turn.state, DUE + turn.number), read_epoch(turn.state, EPOCH) + k
+        if number == 0:
+            decide(turn)
+            if does_run:
+                write_epoch(turn.state, RAN, k + 1)
+        if number == 0 or not does_run:
+            return
+        words, number = words if due != 0 else 0, number - 1
+    top, stop, left, right = tile(band, number)
+    is_edge = near.signals != 0 and (top == 1 or top == band.rows)
+    if is_edge:
+        await_halo(ctx, band, near, epoch, top, left)
+    squares = no_squares() if words == 0 else squares_before(words)
+    for row in range(top, stop, ROWS):
+        n, at = min(ROWS, stop - row), row * band.pitch + left * band.item
+        sweep_rows(band, row, n, left, right)
         if is_edge:
-            await_halo(ctx, band, near, epoch, top, left)
-        squares = no_squares() if words == 0 else squares_before(words)
-        for row in range(top, stop, ROWS):
-            n, at = min(ROWS, stop - row), row * band.pitch + left * band.item
-            sweep_rows(band, row, n, left, right)
-            if is_edge:
-                sync()
-                put_edge(ctx, band, near, epoch + 1, top, left, right)
-            if words != 0:
-                sync()
-                squares = add(squares, (band.new + at, band.old + at), band.pitch, n, right - left)
+            sync()
+            put_edge(ctx, band, near, epoch + 1, top, left, right)
         if words != 0:
-            add_squares_of_block(words, squares)
-
-    return sweep
+            sync()
+            squares = add_rows(item_bytes, squares, SweptRows(band.new + at, band.old + at, band.pitch, n, right - left))
+    if words != 0:
+        add_squares_of_block(words, squares)
 
 
 def sweep_rows(band: Band, top, n, left, right):

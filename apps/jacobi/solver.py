@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
+from pennympi import specialised
 from pennympi.kernels.in_kernel import WORDS, GridBarrier, SumWords, grid_barrier_words
 from pennympi.kernels.sweep.norm import COPIES, norm_of
 
@@ -97,7 +98,7 @@ class SweepBySweep(Solver):
 
     def __init__(self, team: Any, problem: Problem, alone: bool = False):
         super().__init__(team, problem, alone=alone)
-        self._sweep = team.kernel(sweep(problem.item_bytes), problem.dtype, THREADS, resident=2)
+        self._sweep = team.kernel(specialised(sweep, problem.item_bytes), problem.dtype, THREADS, resident=2)
         self._blocks = BLOCKS * multiprocessors(team) if team.backend == "cuda" else 1
 
     def launch(self, stream: Any, turn: Turn, near: Near = NO_NEIGHBOURS, edges: bool = True, inner: bool = True) -> None:

@@ -28,16 +28,17 @@ class Stencil(NamedTuple):
         return {"float32": 4, "float64": 8}[self.dtype]
 
 
-def apply(stencil: Static[Stencil], here, x, y, z, numbers, coefficient):
+def apply(stencil: Static[Stencil], here, neighbours, numbers, coefficient):
     """The new value of a point.
 
-    x, y, z:     the neighbours (minus, plus) in each dimension; ignored in dimensions that the grid lacks
+    neighbours:  (minus, plus) in each of the dimensions x, y, z; ignored in dimensions that the grid lacks
     numbers:     those that ``read_numbers`` returned
     coefficient: the coefficient at the point; ignored if there is none
     """
-    neighbours = x + y + z if stencil.n_dims == 3 else y + z if stencil.n_dims == 2 else z
+    x, y, z = neighbours
+    beside = x + y + z if stencil.n_dims == 3 else y + z if stencil.n_dims == 2 else z
     rest = (*numbers, coefficient) if stencil.has_coefficient else numbers
-    return stencil.formula(here, *neighbours, *rest)
+    return stencil.formula(here, *beside, *rest)
 
 
 def read_numbers(stencil: Static[Stencil], values):
@@ -48,4 +49,5 @@ def read_numbers(stencil: Static[Stencil], values):
 def apply_once(stencil: Static[Stencil], ctx, field: Elements, values: Elements):
     """A kernel that computes the formula once, to find its compile errors quickly."""
     here = load(field, 0)
-    store(field, 0, apply(stencil, here, (here, here), (here, here), (here, here), read_numbers(stencil, values), here))
+    neighbours = (here, here), (here, here), (here, here)
+    store(field, 0, apply(stencil, here, neighbours, read_numbers(stencil, values), here))

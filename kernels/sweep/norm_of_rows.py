@@ -1,11 +1,12 @@
 """The norm of a user's sweep kernel: the threads of a block add up the groups of its rows.
 
-squares = squares_before(words)                                      before the block's rows
-squares = add_rows(item_bytes, squares, (new, old), pitch, rows, points)   some rows at a time
-add_squares_of_block(words, squares)                                 after them
+squares = squares_before(words)                  before the block's rows
+squares = add_rows(item_bytes, squares, rows)    some rows at a time
+add_squares_of_block(words, squares)             after them
 """
 
 from math import nan
+from typing import NamedTuple
 
 from ..block import Words, add_block_sums, lanes, load, multiply_add, read_epoch, real, single_thread
 from ..static import Static
@@ -27,6 +28,21 @@ from .norm import (
 )
 
 
+class SweptRows(NamedTuple):
+    """Rows of the two fields of a sweep, equal after the last point of a row, up to the end of its last group.
+
+    new, old: addresses of the first point, on a GPU multiples of GROUP_BYTES
+    pitch:    bytes from a row to the next
+    n_rows:   number of rows;  points: number of points of a row
+    """
+
+    new: int
+    old: int
+    pitch: int
+    n_rows: int
+    points: int
+
+
 def squares_before(words: Words):
     """``no_squares`` with the window at the first bin that is not empty in this block's copy of the words."""
     return Squares(scale_of_words(copy_of_words(words)), 0, 0, 0)
@@ -41,21 +57,16 @@ def scale_of_words(words: Words):
     return real(SCALE_2) if read_epoch(words, 2) != 0 else real(SCALE_3)
 
 
-def add_rows(item_bytes: Static[int], squares: Squares, fields, pitch, rows, points):
-    """Add the groups of some rows of two fields.
-
-    fields: (new, old), addresses of the first point, on a GPU multiples of GROUP_BYTES
-    pitch:  bytes from a row to the next
-    The fields must be equal after the last point of a row, up to the end of its last group.
-    """
-    new, old = fields
+def add_rows(item_bytes: Static[int], squares: Squares, rows: SweptRows):
+    """Add the groups of some rows of two fields.  item_bytes: bytes of an element"""
+    new, old, pitch, n_rows, points = rows
     n = group_points(item_bytes)
     groups = (points + n - 1) // n
     if single_thread():
-        for row in range(rows):
+        for row in range(n_rows):
             squares = add_row(item_bytes, squares, new + row * pitch, old + row * pitch, groups)
     else:
-        for k in lanes(0, rows * groups):
+        for k in lanes(0, n_rows * groups):
             at = k // groups * pitch + k % groups * GROUP_BYTES
             value = group_value(item_bytes, (new + at) & -GROUP_BYTES, (old + at) & -GROUP_BYTES, 0)
             squares = add_group(squares, value)

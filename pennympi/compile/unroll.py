@@ -34,9 +34,15 @@ _LEAVES = ast.Return, ast.Raise, ast.Continue, ast.Break
 def specialised(function: Callable[..., Any], *values: Any) -> FunctionType:
     """The function for these values of its ``Static`` parameters, in order; everything static is written out.
 
-    Raises StaticError where a value that must be known is not.
+    Raises StaticError, a TypeError: a value that must be known is not; too many values; not a plain function.
     """
-    return _written(function, tuple(zip(static_parameters(function), values, strict=False)))
+    if not isinstance(function, FunctionType):
+        raise StaticError(f"static parameters belong to a plain Python function, and {type(function).__name__} is none")
+    names = static_parameters(function)
+    if len(values) > len(names):
+        known = f"the values of its static parameters ({', '.join(names)})" if names else "no values: nothing is static"
+        raise StaticError(f"{place(function)}: {function.__name__} takes {known}, not {len(values)}")
+    return _written(function, tuple(zip(names, values, strict=False)))
 
 
 def unrolled(function: Callable[..., Any]) -> FunctionType:

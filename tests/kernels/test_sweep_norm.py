@@ -1,77 +1,80 @@
 """The norm of a sweep: values of groups, and their exact sum in three bins, in any order and any split."""
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 from importlib import import_module
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 from on_device import device, to_numpy
 from sweep_reference import group_values, words_of
 
-from pennympi.kernels.block import block, blocks, lanes, load, real, store, sync
+from pennympi import specialised
+from pennympi.kernels.block import Static, block, blocks, lanes, load, real, static, store, sync
 from pennympi.kernels.in_kernel.exact import BAD_WORD, WORDS, SumWords
 from pennympi.kernels.sweep import norm
 from pennympi.kernels.sweep.norm import (
     COPIES,
     add_group,
     add_squares_to_words,
-    adder,
+    add_values,
     group_points,
     half_sum,
     no_squares,
     norm_of,
 )
 
+
+class Adds(NamedTuple):
+    """How a device adds four values to squares, and squares to words."""
+
+    values: Callable[..., Any]
+    to_words: Callable[..., Any]
+
+
 DTYPES = ["float32", "float64"]
 LANES, ALONE = 32, 100  # values of a block that are added one by one
 
 
-def value_of(dtype):
-    """``value(x, i)``: that of the group of changes that begins at x[i]."""
-    half = group_points(np.dtype(dtype).itemsize) // 2
-    add_up = half_sum(half)
-
-    def two(x, i):
-        return load(x, i), load(x, i + 1)
-
-    def four(x, i):
-        return load(x, i), load(x, i + 1), load(x, i + 2), load(x, i + 3)
-
-    part = {2: two, 4: four}[half]
-
-    def value(x, i):
-        return add_up(part(x, i)) + add_up(part(x, i + half))
-
-    return value
+def group_value(half: Static[int], x, i):
+    """The value of the group of changes that begins at x[i]."""
+    return half_value(half, x, i) + half_value(half, x, i + half)
 
 
-def into_words(team, dtype):
+def half_value(n: Static[int], x, i):
+    """``half_sum`` of n changes that begin at x[i]."""
+    return half_sum(n, tuple(load(x, i + k) for k in static(n)))
+
+
+def value_or_zero(values, i, stop):
+    """values[i], 0 from ``stop`` on."""
+    return load(values, i) if i < stop else real(0)
+
+
+def into_words(half: Static[int], adds: Static[Adds], ctx, x, n, values, words):
     """A kernel: values (n,) = those of the groups of x; words (COPIES, WORDS) += values, one by one, then by fours."""
-    value, n_points = value_of(dtype), group_points(np.dtype(dtype).itemsize)
-    add_four, add_to_words = adder(4), add_squares_to_words
+    squares, share = no_squares(), (n + blocks() - 1) // blocks()
+    start, stop = block() * share, min(n, (block() + 1) * share)
+    for i in lanes(start, stop):
+        store(values, i, group_value(half, x, 2 * half * i))
+    sync()
+    for i in lanes(start, min(start + ALONE, stop)):
+        squares = add_group(squares, load(values, i))
+    for k in lanes(0, (share - ALONE + 4 * LANES - 1) // (4 * LANES) * LANES):  # as often in each lane
+        i = start + ALONE + LANES * (4 * (k // LANES)) + k % LANES
+        squares = adds.values(4, squares, tuple(value_or_zero(values, i + j * LANES, stop) for j in static(4)))
+    adds.to_words(words, squares)
+
+
+def kernel_of(team, dtype):
+    """``into_words`` for a team's device."""
+    adds = Adds(add_values, add_squares_to_words)
     if team.backend == "cuda":
         on_gpu = import_module("pennympi.cuda.sweep.norm")
-        add_four, add_to_words = on_gpu.warp_adder(4), on_gpu.add_squares_of_warp
-
-    def given(values, i, stop):
-        return load(values, i) if i < stop else real(0)
-
-    def kernel(ctx, x, n, values, words):
-        squares, share = no_squares(), (n + blocks() - 1) // blocks()
-        start, stop = block() * share, min(n, (block() + 1) * share)
-        for i in lanes(start, stop):
-            store(values, i, value(x, i * n_points))
-        sync()
-        for i in lanes(start, min(start + ALONE, stop)):
-            squares = add_group(squares, load(values, i))
-        for k in lanes(0, (share - ALONE + 4 * LANES - 1) // (4 * LANES) * LANES):  # as often in each lane
-            i = start + ALONE + LANES * (4 * (k // LANES)) + k % LANES
-            four = given(values, i, stop), given(values, i + LANES, stop), given(values, i + 2 * LANES, stop)
-            squares = add_four(squares, (*four, given(values, i + 3 * LANES, stop)))
-        add_to_words(words, squares)
-
-    return kernel
+        adds = Adds(on_gpu.add_values_of_warp, on_gpu.add_squares_of_warp)
+    return specialised(into_words, group_points(np.dtype(dtype).itemsize) // 2, adds)
 
 
 def changes_of(seed, n, dtype):
@@ -93,7 +96,7 @@ def test_on_the_device(team, dtype, n_blocks, seed):
     n = ALONE * n_blocks + 7 * 131 + 3
     changes = changes_of(seed, n * group_points(np.dtype(dtype).itemsize), dtype)
     words, values = device(team, np.zeros((COPIES, WORDS), "int64")), device(team, np.zeros(n, dtype))
-    team.kernel(into_words(team, dtype), dtype)(n_blocks, device(team, changes), n, values, words, threads=LANES)
+    team.kernel(kernel_of(team, dtype), dtype)(n_blocks, device(team, changes), n, values, words, threads=LANES)
     team.synchronize()
     wanted = group_values(changes)
     np.testing.assert_array_equal(to_numpy(values), wanted)

@@ -8,7 +8,8 @@ import pytest
 from on_device import device, same
 from wrong_kernels import WRONG
 
-from pennympi.kernels.block import Elements, Words, add_shared, is_leader, lanes, load, real, store
+from pennympi import specialised
+from pennympi.kernels.block import Elements, Static, Words, add_shared, is_leader, lanes, load, real, static, store
 
 pytestmark = pytest.mark.mpi
 
@@ -31,6 +32,12 @@ def saxpy(ctx, y: Row, x: Elements, a: float, words: Words):
 def saxpy_of_anything(ctx, y, x, a, n):
     for i in lanes(0, n):
         store(y, i, load(y, i) + real(a) * load(x, i))
+
+
+def sums_of(n: Static[int], ctx, y: Elements, x: Elements, rows):
+    """y (rows,) = the sum of each row of x (rows, n)."""
+    for i in lanes(0, rows):
+        store(y, i, sum(load(x, n * i + k) for k in static(n)))
 
 
 def sentence(call, error):
@@ -95,3 +102,22 @@ def test_what_is_no_kernel(team):
     x = device(team, np.ones(4, np.float32))
     message = sentence(lambda: team.kernel(saxpy_of_anything, "float32")(1, x, 4), TypeError)
     assert message.endswith("(y, x, a, n), not 2: the launch itself gives the first parameter, ctx")
+
+
+def test_a_kernel_with_static_parameters(team):
+    for n in (1, 3):
+        x, y = device(team, np.arange(5 * n, dtype="float64")), device(team, np.zeros(5))
+        team.kernel(specialised(sums_of, n), "float64")(1, y, x, 5)
+        team.synchronize()
+        assert same(y, np.arange(5.0 * n).reshape(5, n).sum(axis=1))
+
+
+def test_static_parameters_without_the_right_values(team):
+    remedy = "kernel sums_of has static parameters: pass pennympi.specialised(sums_of, n) with their values"
+    assert sentence(lambda: team.kernel(sums_of, "float64"), TypeError) == remedy
+    assert "sums_of needs values of n" in sentence(lambda: specialised(sums_of), TypeError)
+    assert "takes the values of its static parameters (n), not 2" in sentence(
+        lambda: specialised(sums_of, 1, 2), TypeError
+    )
+    assert "takes no values: nothing is static, not 1" in sentence(lambda: specialised(saxpy, 1), TypeError)
+    assert "CPUDispatcher is none" in sentence(lambda: specialised(numba.njit(saxpy), 1), TypeError)

@@ -112,7 +112,7 @@ def next_row(march: Static[March], careful: Static[bool], rows, lane, coefficien
     u, c, d = rows
     wide = (shift_up(c[march.width - 1]), *c, shift_down(c[0]))
     new = tuple(
-        real(apply(march.stencil, c[k], (), (u[k], d[k]), (wide[k], wide[k + 2]), lane.numbers, coefficients[k]))
+        real(apply(march.stencil, c[k], ((), (u[k], d[k]), (wide[k], wide[k + 2])), lane.numbers, coefficients[k]))
         for k in static(march.width)
     )
     if careful:

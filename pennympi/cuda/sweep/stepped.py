@@ -26,9 +26,7 @@ def stepped_piece(stencil: Static[Stencil], here, x, y, line, numbers, coefficie
             apply(
                 stencil,
                 here[k],
-                (x[0][k], x[1][k]),
-                (y[0][k], y[1][k]),
-                (line[k], line[k + 2]),
+                ((x[0][k], x[1][k]), (y[0][k], y[1][k]), (line[k], line[k + 2])),
                 numbers,
                 coefficient[k],
             )

@@ -46,7 +46,7 @@ def swept_quad(tiles: Static[Tiles], rows, coefficients, place):
     new = tuple(
         real(
             apply(
-                tiles.stencil, here[k], (), (north[k], south[k]), (wide[k], wide[k + 2]), place.numbers, coefficients[k]
+                tiles.stencil, here[k], ((), (north[k], south[k]), (wide[k], wide[k + 2])), place.numbers, coefficients[k]
             )
         )
         for k in static(WIDTH)

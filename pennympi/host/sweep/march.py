@@ -215,4 +215,4 @@ def relax(stencil: Static[Stencil], rows: Rows, start, size, numbers):
         along_y = (read(rows.y[0], z), read(rows.y[1], z)) if stencil.n_dims == 3 else along_x
         here, ends = read(rows.here, z), (read(rows.here, z - 1), read(rows.here, z + 1))
         coefficient = read(rows.coefficient, z) if stencil.has_coefficient else 0
-        write(rows.new, z, apply(stencil, here, along_x, along_y, ends, numbers, coefficient))
+        write(rows.new, z, apply(stencil, here, (along_x, along_y, ends), numbers, coefficient))
