@@ -80,10 +80,7 @@ class _Writer(ast.NodeTransformer):
         if lacking := [name for name in static_parameters(original) if name not in values]:
             raise StaticError(f"{place(original)}: {original.__name__} needs values of {', '.join(lacking)}")
         self._tree.body = self._lines(self._tree.body) or [ast.Pass()]
-        arguments = self._tree.args
-        for kind in ("posonlyargs", "args", "kwonlyargs"):
-            setattr(arguments, kind, [node for node in getattr(arguments, kind) if node.arg not in values])
-        arguments.defaults, arguments.kw_defaults = [], [None for _ in arguments.kwonlyargs]
+        self._tree.args = self._other_parameters()
         code = code_of(self._tree, tuple(self._known.cells), original.__code__)
         left = [one for name, one in inspect.signature(original).parameters.items() if name not in values]
         defaults = tuple(p.default for p in left if p.default is not p.empty and p.kind is not p.KEYWORD_ONLY)
@@ -96,6 +93,15 @@ class _Writer(ast.NodeTransformer):
         shown = ", ".join(f"{name}={value}" for name, value in values.items() if is_constant(value))
         result.__qualname__ = original.__qualname__ + (f"[{shown}]" if shown else "")
         return result
+
+    def _other_parameters(self) -> ast.arguments:
+        """The parameters that get no value here, without their defaults."""
+        given = self._tree.args
+        positional, named, keywords = (
+            [node for node in nodes if node.arg not in self._values]
+            for nodes in (given.posonlyargs, given.args, given.kwonlyargs)
+        )
+        return ast.arguments(positional, named, given.vararg, keywords, [None] * len(keywords), given.kwarg, [])
 
     def _refuse(self, node: ast.AST, why: str) -> StaticError:
         return StaticError(f"{place(self._function, getattr(node, 'lineno', None))}: {why}")

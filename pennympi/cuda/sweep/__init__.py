@@ -7,7 +7,7 @@ from . import cube, cutting
 from .level_squares import norms_of
 from .line import march_along
 from .march import march_down
-from .rows import NO_WALL, March, columns_of
+from .rows import NO_WALL, March, wall_of
 
 
 def deepest(stencil: Stencil) -> int:
@@ -23,7 +23,7 @@ def pass_kernel(stencil: Stencil, depth: int, norms: str, end: int) -> PassKerne
     """
     if stencil.n_dims == 3:
         return cube.pass_kernel(stencil, depth, norms)
-    wall = end % columns_of(stencil) if end >= 0 and stencil.n_dims == 2 else NO_WALL
+    wall = wall_of(stencil, end) if stencil.n_dims == 2 else NO_WALL
     march = March(stencil, depth, norms, wall)
     kernel = specialised(march_down if stencil.n_dims == 2 else march_along, march)
     shared_bytes = cutting.WARPS * norms_of(march).shared_bytes
