@@ -56,7 +56,6 @@ COMMANDS = {  # the result is NAME-RANKSxDEVICE.json
     "halo": Command("benchmarks/halo.py"),
     "cg": Command("benchmarks/cg.py"),
     "jacobi": Command("benchmarks/solvers.py", 0),
-    "compilers": Command("benchmarks/compilers.py", 0),
     "sweeps": Command("benchmarks/sweeps.py", 1),
     "loops": Command("benchmarks/loops.py", 1),
 }
