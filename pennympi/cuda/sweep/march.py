@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from ...kernels.block import Elements, Words, block, real
 from ...kernels.sweep.formula import Stencil, numbers_of
 from ...kernels.sweep.records import Box, Cut, SweepFields
-from ..intrinsics import paths_meet, prefetch
+from ..intrinsics import prefetch
 from .cutting import MAX_PREFETCH_ROWS, PREFETCH_ROWS, ROWS_AT_A_TIME, WARPS
 from .level_squares import level_squares
 from .rows import NO_WALL, columns_of, kept_columns, lane_of, store, sweep
@@ -136,7 +136,6 @@ def _marching(stencil: Stencil, then: Level, later: int, careful: bool, wall: in
                 new = new_row(u, c, d, lane, coefficients)
                 leave(new, c, lane, leaves)
             after = next_advance(after, (new, more), r - 1, rows, lane, leaves)
-        paths_meet()
         return (c, d), after
 
     return Level(start, advance_carefully if careful else advance)
