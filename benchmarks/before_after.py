@@ -20,7 +20,7 @@ from itertools import product
 from pathlib import Path
 
 import rows
-from launching import ROOT, add_options, python, run
+from measure import ROOT, add_options, python, run
 
 CASES = "allreduce,all_gather,reduce_scatter,broadcast,reduce,all_to_all,all_gatherv,exchange,put"
 SIZES = "8,64,512,4K,32K,256K,1M"

@@ -1,4 +1,4 @@
-"""The six faces of a field: this library's exchange beside MPI and NCCL, in one job.
+"""The six faces of a field: this library's exchange beside mpi4py's on CPUs, and beside NCCL's on GPUs, in one job.
 
     mpirun -np 2 python benchmarks/halo.py --output halo.json
 
@@ -8,17 +8,96 @@ on the slowest PE, the median of bursts: on CPUs by turns, on GPUs one by one an
 """
 
 import time
+from typing import NamedTuple
 
-import halo_gpu
-import halo_mpi
+import numpy as np
 import rows
-from halo_mpi import SIDES
+from halo_nccl import nccl
 from mpi4py import MPI
 
 from pennympi.bench.implementation import array_module
 from pennympi.bench.timing import Effort, on_device, on_host
 
 EFFORT = Effort(budget_ms=60.0)
+SIDES = [axis + sign for axis in "xyz" for sign in "-+"]
+
+
+class Face(NamedTuple):
+    """Where the points at a side go, and what comes to the halo at the opposite side.
+
+    mine, halo: views;  to, source: ranks
+    """
+
+    mine: object
+    halo: object
+    to: int
+    source: int
+
+
+def faces_of(grid, u):
+    """The six faces of a periodic field, in the order of SIDES, which is that of the messages of two PEs, too."""
+    opposite = {side: side[0] + "-+"[side[1] == "-"] for side in SIDES}
+    return [
+        Face(grid.boundary(u, side), grid.halo_of(u, other), grid.neighbour(side), grid.neighbour(other))
+        for side, other in opposite.items()
+    ]
+
+
+# Ways of mpi4py: (communicator, field, its faces) -> a function.  A PE that is its own neighbour copies.
+def packed(comm, u, faces):
+    """Sendrecv of contiguous buffers."""
+    ends = [(face, np.empty(face.mine.shape), np.empty(face.halo.shape)) for face in faces]
+
+    def exchange(stream=None):
+        for face, out, into in ends:
+            if face.to == comm.rank:
+                face.halo[...] = face.mine
+            else:
+                out[...] = face.mine
+                comm.Sendrecv(out, face.to, 0, into, face.source, 0)
+                face.halo[...] = into
+
+    return exchange
+
+
+def subarrays(comm, u, faces):
+    """Sendrecv of MPI's subarray datatypes."""
+    whole = np.lib.stride_tricks.as_strided(u, (*u.shape[:-1], u.strides[-2] // u.itemsize))  # with the rows' padding
+
+    def datatype(part):
+        first = np.unravel_index((part.ctypes.data - u.ctypes.data) // u.itemsize, whole.shape)
+        return MPI.DOUBLE.Create_subarray(whole.shape, part.shape, [int(point) for point in first]).Commit()
+
+    ends = [(face, [whole, 1, datatype(face.mine)], [whole, 1, datatype(face.halo)]) for face in faces]
+
+    def exchange(stream=None):
+        for face, out, into in ends:
+            if face.to == comm.rank:
+                face.halo[...] = face.mine
+            else:
+                comm.Sendrecv(out, face.to, 0, into, face.source, 0)
+
+    return exchange
+
+
+def persistent(comm, u, faces):
+    """Persistent requests of contiguous buffers, all faces at once."""
+    copied = [face for face in faces if face.to == comm.rank]
+    sent = [(face, np.empty(face.mine.shape), np.empty(face.halo.shape)) for face in faces if face.to != comm.rank]
+    requests = [comm.Recv_init(into, face.source, tag) for tag, (face, _, into) in enumerate(sent)]
+    requests += [comm.Send_init(out, face.to, tag) for tag, (face, out, _) in enumerate(sent)]
+
+    def exchange(stream=None):
+        for face, out, _ in sent:
+            out[...] = face.mine
+        MPI.Prequest.Startall(requests)
+        for face in copied:
+            face.halo[...] = face.mine
+        MPI.Request.Waitall(requests)
+        for face, _, into in sent:
+            face.halo[...] = into
+
+    return exchange
 
 
 def check(team, grid, u, name, exchange):
@@ -35,7 +114,7 @@ def check(team, grid, u, name, exchange):
     ends = zip(grid.first, grid.own, grid.shape, strict=True)
     right = points[xp.ix_(*(xp.arange(first - 1, first + n + 1) % whole for first, n, whole in ends))]
     pairs = [(grid.halo_of(u, side), grid.halo_of(right, side)) for side in SIDES]
-    if not comm.allreduce(all(bool((one == other).all()) for one, other in pairs), MPI.LAND):
+    if not comm.allreduce(all(bool((found == wanted).all()) for found, wanted in pairs), MPI.LAND):
         raise SystemExit(f"{name}: a halo of {grid} is wrong")
 
 
@@ -43,15 +122,16 @@ def measure(team, n, dims):
     """A row for each way.  Collective."""
     grid, stream = team.grid([n * p for p in dims], dims, periodic=True), team.stream()
     u = grid.zeros("float64")
-    others = halo_mpi.WAYS if team.backend == "host" else halo_gpu.WAYS
-    ways = {"pennympi": grid.plan_exchange(u)} | {name: make(team, grid, u) for name, make in others.items()}
+    ways = {"pennympi": grid.plan_exchange(u)}
+    for way in (packed, subarrays, persistent) if team.backend == "host" else (nccl,):
+        ways[way.__name__] = way(team.comm if team.backend == "host" else team, u, faces_of(grid, u))
     for name, exchange in ways.items():
         check(team, grid, u, name, lambda exchange=exchange: exchange(stream))
     if team.backend == "host":
-        times = [{"host": one.median_us} for one in on_host(team, list(ways.values()), EFFORT)]
+        times = [{"host": found.median_us} for found in on_host(team, list(ways.values()), EFFORT)]
     else:
         modes = [[on_device(team, way, stream, EFFORT, graph) for graph in (False, True)] for way in ways.values()]
-        times = [{one.mode: one.median_us for one in both} for both in modes]
+        times = [{found.mode: found.median_us for found in both} for both in modes]
     yield from ({"points": n, "dims": dims, "way": way, "us": us} for way, us in zip(ways, times, strict=True))
     ways.clear()
     del exchange

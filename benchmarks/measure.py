@@ -4,27 +4,28 @@
     python3 benchmarks/measure.py allreduce --ranks 4
     python3 benchmarks/measure.py halo                                            on CPUs where there is no GPU
     python3 benchmarks/measure.py between-hosts --ranks 4 --launcher "tools/hosts.sh 2 mpirun -np {n}"
-    python3 benchmarks/measure.py jacobi cg sweeps loops --nvidia DIR             beside NVIDIA's samples, built in DIR
+    python3 benchmarks/measure.py jacobi sweeps loops --nvidia DIR                beside NVIDIA's samples, built in DIR
 
 If a job fails, its output is printed, the other jobs run, and the status is 1.  Then run benchmarks/tables.py --plots.
 """
 
 import argparse
 import json
+import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import NamedTuple
 
-from launching import OUT_OF_TIME, ROOT, add_options, python, run
-
-AGAINST = "--against nccl,nccl-symmetric,torch-symm-one-shot,torch-symm-two-shot"
+ROOT = Path(__file__).resolve().parent.parent
+GRACE_S, OUT_OF_TIME = "10", 124  # for a launcher to end its ranks; the status of `timeout`
+LIBRARIES = "--against nccl,nccl-symmetric,torch-symm-one-shot,torch-symm-two-shot"
 SIZES = "-b 1K -e 1G -f 4"
-DTYPES = "-d float32,bfloat16,float16,float64,int32 -o sum,max --sizes 64K,1M,16M,64M,256M"
 BETWEEN = "--plan --place out --algorithm each --against mpi --sizes 8,1K,16K,64K,256K,1M,4M,16M"
 
 
@@ -40,37 +41,61 @@ class Command(NamedTuple):
 
 
 COMMANDS = {  # the result is NAME-RANKSxDEVICE.json
-    "allreduce": Command(f"-m pennympi bench allreduce --plan --symmetric --place out -b 8 -e 1G -f 2 {AGAINST}"),
+    "allreduce": Command(f"-m pennympi bench allreduce --plan --symmetric --place out -b 8 -e 1G -f 8 {LIBRARIES}"),
     "allreduce-bfloat16": Command(
-        f"-m pennympi bench allreduce --plan --symmetric --place out -d bfloat16 {SIZES} {AGAINST}"
+        f"-m pennympi bench allreduce --plan --symmetric --place out -d bfloat16 {SIZES} {LIBRARIES}"
     ),
-    "all_gather": Command(f"-m pennympi bench all_gather --plan --place out {SIZES} {AGAINST}"),
-    "reduce_scatter": Command(f"-m pennympi bench reduce_scatter --plan --place out {SIZES} {AGAINST}"),
+    "all_gather": Command(f"-m pennympi bench all_gather --plan --place out {SIZES} {LIBRARIES}"),
+    "reduce_scatter": Command(f"-m pennympi bench reduce_scatter --plan --place out {SIZES} {LIBRARIES}"),
     "all_gatherv": Command(f"-m pennympi bench all_gatherv --plan --symmetric {SIZES} --against nccl"),
     "reduce_scatterv": Command(f"-m pennympi bench reduce_scatterv --plan --symmetric {SIZES} --against nccl"),
     "all_to_allv": Command(f"-m pennympi bench all_to_allv --plan --symmetric {SIZES} --against nccl"),
-    "allreduce-dtypes": Command(f"-m pennympi bench allreduce --plan --symmetric --place out {DTYPES}"),
     "between-hosts": Command(f"-m pennympi bench allreduce {BETWEEN}", 4),
-    "comm": Command("benchmarks/comm.py"),
-    "osu": Command("benchmarks/osu.py"),
     "halo": Command("benchmarks/halo.py"),
-    "cg": Command("benchmarks/cg.py"),
     "jacobi": Command("benchmarks/solvers.py", 0),
-    "compilers": Command("benchmarks/compilers.py", 0),
     "sweeps": Command("benchmarks/sweeps.py", 1),
     "loops": Command("benchmarks/loops.py", 1),
 }
 
 
+def add_options(parser, ranks, what="(%(default)s)"):
+    """The options of a script that starts jobs.  what: the help of --ranks"""
+    parser.add_argument("--ranks", type=int, default=ranks, help=what)
+    parser.add_argument("--launcher", default="mpirun -np {n}", help="{n}: the number of ranks (%(default)s)")
+
+
+def command(launcher, ranks, *words):
+    """The command line of ``words`` under ``launcher``, a text in which {n} stands for the number of ranks."""
+    return [*shlex.split(launcher.format(n=ranks)), *map(str, words)]
+
+
+def python(launcher, ranks, *words):
+    """The same for this Python interpreter."""
+    return command(launcher, ranks, sys.executable, *words)
+
+
+def run(line, limit_s, root=ROOT):
+    """Run a command line.  Returns (exit status, OUT_OF_TIME after ``limit_s`` seconds; stdout and stderr).
+
+    root: the checkout whose pennympi and apps it imports
+    """
+    path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
+    env = os.environ | {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
+    limited = ["timeout", "--foreground", "-k", GRACE_S, str(limit_s), *map(str, line)]
+    pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+    ended = subprocess.run(limited, **pipes, text=True, errors="replace", env=env, cwd=root)
+    return ended.returncode, ended.stdout
+
+
 def measure(name, args, made):
     """Run a job, and move its result to the folder; returns whether it succeeded.  made: the file that it writes"""
-    begin_s, command = time.monotonic(), COMMANDS[name]
-    ranks, words = args.ranks or command.ranks or 2, [*shlex.split(command.words), "--output", made]
-    if command.ranks:
+    begin_s, job = time.monotonic(), COMMANDS[name]
+    ranks, words = args.ranks or job.ranks or 2, [*shlex.split(job.words), "--output", made]
+    if job.ranks:
         line = python(args.launcher, ranks, *words)
     else:
         line = python("", ranks, *words, "--ranks", ranks, "--launcher", args.launcher)
-    if args.nvidia and name in ("cg", "jacobi", "sweeps", "loops"):
+    if args.nvidia and name in ("jacobi", "sweeps", "loops"):
         line += ["--nvidia", args.nvidia]
     status, text = run(line, args.limit_s)
     if status != 0 or not made.exists():

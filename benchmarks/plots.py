@@ -3,7 +3,7 @@
 A line or a bar above 1 is faster.  Only what was measured beside others in the same run is drawn.
 """
 
-from rows import RESULTS, best, read
+from rows import newest, read
 
 from pennympi.bench import result
 from pennympi.bench.baselines import BASELINES
@@ -11,23 +11,25 @@ from pennympi.bench.columns import OURS
 from pennympi.units import size_text
 
 HEAD_PT = 10.5
-COLOURS = ("#1f5fbf", "#d97706", "#6b7280")  # of lines and bars; apart in grey too
-LINES = {  # file: title, and the label and result of each line
-    "allreduce": ("AllReduce, sum, in a CUDA graph: times faster than the better of NCCL's two modes", {
-        "float32, 2 GPUs": "allreduce-2xH200", "bfloat16, 2 GPUs": "allreduce-bfloat16-2xH200",
-        "float32, 4 GPUs": "allreduce-4xH200"}),
-    "others": ("float32, 2 GPUs, in a CUDA graph: times faster than the better of NCCL's two modes", {
-        "AllGather": "all_gather-2xH200", "ReduceScatter": "reduce_scatter-2xH200"}),
+COLOURS = ("#1f5fbf", "#d97706", "#6b7280", "#059669")  # of lines and bars
+LINES = {  # file: title, and the label, command and number of GPUs of each line
+    "allreduce": ("AllReduce, sum, in a CUDA graph: times faster than the best of NCCL and PyTorch", {
+        "float32, 2 GPUs": ("allreduce", 2), "bfloat16, 2 GPUs": ("allreduce-bfloat16", 2),
+        "float32, 4 GPUs": ("allreduce", 4), "bfloat16, 4 GPUs": ("allreduce-bfloat16", 4)}),
+    "others": ("float32, in a CUDA graph: times faster than the better of NCCL's two modes", {
+        "AllGather, 2 GPUs": ("all_gather", 2), "ReduceScatter, 2 GPUs": ("reduce_scatter", 2),
+        "AllGather, 4 GPUs": ("all_gather", 4), "ReduceScatter, 4 GPUs": ("reduce_scatter", 4)}),
 }  # fmt: skip
 
 
 def ratios(found):
-    """{size in bytes: time of the best baseline / time of the library}, of the first dtype and op; {} without both."""
+    """{size in bytes: time of the best baseline / time of the library}."""
     ours, theirs = {}, {}
-    for row in found.groups()[0].rows:
-        least = theirs if row.implementation in BASELINES else ours
-        if least is theirs or row.implementation == OURS or OURS not in found.implementations():
-            least[row.size_bytes] = min(row.median_us, least.get(row.size_bytes, row.median_us))
+    for row in found.rows:
+        if row.implementation in BASELINES:
+            theirs[row.size_bytes] = min(row.median_us, theirs.get(row.size_bytes, row.median_us))
+        elif row.implementation == OURS:
+            ours[row.size_bytes] = row.median_us
     return {size: theirs[size] / us for size, us in sorted(ours.items()) if size in theirs}
 
 
@@ -65,59 +67,39 @@ def lines(title, series):
     axes.axhline(1, color="#111111", linewidth=1)
     axes.annotate("as fast", (sizes[0], 1), xytext=(0, -12), textcoords="offset points", fontsize=9)
     axes.set_xlabel("size of the vector")
-    axes.legend(frameon=False, fontsize=10, loc="lower left", bbox_to_anchor=(0.12, 0.02))
+    axes.legend(frameon=False, fontsize=10, loc="lower left", bbox_to_anchor=(0.12, 0.02), ncols=2)
     return finish(figure, axes, "y", title)
 
 
-def every(nccheck):
-    """How often a norm is computed, in words."""
-    return "every sweep" if nccheck == 1 else "once" if nccheck == 1000 else f"every {nccheck}"
-
-
-def solver_cases(rows):
-    """((n, nccheck, pes), the fastest rows: of one sweep a pass, blocked, and NVIDIA's; None where there is none)."""
-    kinds = [[], [], []]
+def sweeps():
+    """Bars for each grid that NVIDIA's sample swept with its norm on one GPU, in the newest result that has it."""
+    facts, rows = read(newest("sweeps", holds="NVIDIA single_gpu")[1])
+    theirs = {row["n"]: row["us"] for row in rows if row["case"].startswith("NVIDIA")}
+    ours = {engine: {} for engine in ("resident", "blocked")}
     for row in rows:
-        kinds[2 if row["variant"].startswith("NVIDIA") else row["variant"] == "blocked"].append(row)
-    for n, nccheck, pes in sorted({(-row["n"], row["nccheck"], row["pes"]) for row in rows}):
-        case = {"n": -n, "nccheck": nccheck, "pes": pes}
-        yield tuple(case.values()), [best(one, "seconds", **case) for one in kinds]
-
-
-def solver(path):
-    """Two bars for each case of a result of the solver that has one of NVIDIA's samples."""
-    facts, rows = read(path)
-    cases = [one for one in solver_cases(rows) if one[1][2]]
-    names = "one sweep a pass", "blocked: up to 8 sweeps a pass"
-    figure, axes = begin(1.1 + 0.26 * len(names) * len(cases))
-    width, most = 0.8 / len(names), 0
-    for k, name in enumerate(names):
-        seconds = [(theirs["seconds"], ours[k]["seconds"]) for _, (*ours, theirs) in cases]
-        lengths = [theirs / us for theirs, us in seconds]
-        at = [row + width * k for row in range(len(cases))]
-        drawn = axes.barh(at, lengths, 0.9 * width, color=COLOURS[k], label=name)
-        labels = [f"{length:.1f}x ({us:.3f} s)" for length, (_, us) in zip(lengths, seconds, strict=True)]
-        axes.bar_label(drawn, labels, padding=4, fontsize=9)
-        most = max(most, *lengths)
-    labels = [
-        f"{n} x {n}, {pes} GPU{'s' * (pes > 1)}, norm {every(nccheck)}\nNVIDIA: {found[2]['seconds']:.3f} s"
-        for (n, nccheck, pes), found in cases
-    ]
-    axes.set_yticks([row + 0.4 - width / 2 for row in range(len(cases))], labels)
+        if row["case"] == "laplace" and row.get("norm") == "every" and row["n"] in theirs and "us" in row:
+            ours[row["engine"]][row["n"]] = row["us"]
+    figure, axes = begin(2.6)
+    for k, (engine, us) in enumerate(ours.items()):
+        at = [sorted(theirs).index(n) + 0.4 * k for n in us]
+        drawn = axes.barh(at, [theirs[n] / us[n] for n in us], 0.36, color=COLOURS[k], label=f'engine="{engine}"')
+        axes.bar_label(drawn, [f"{theirs[n] / us[n]:.1f}x ({us[n]:.1f} us)" for n in us], padding=4, fontsize=9)
+    labels = [f"{n} x {n}\nNVIDIA: {theirs[n]:.1f} us" for n in sorted(theirs)]
+    axes.set_yticks([row + 0.2 for row in range(len(labels))], labels)
     axes.tick_params(axis="y", labelsize=9, length=0)
     axes.invert_yaxis()
-    axes.legend(frameon=False, fontsize=9, loc="lower left", bbox_to_anchor=(0, 1), ncols=len(names))
+    axes.legend(frameon=False, fontsize=9, loc="lower left", bbox_to_anchor=(0, 1), ncols=2)
     axes.axvline(1, color="#111111", linewidth=1)
-    axes.set_xlim(0, 1.3 * most)
-    title = f"{facts['device']}. 1000 Jacobi sweeps, float32: times faster than NVIDIA's best sample"
+    axes.margins(x=0.2)
+    title = f"1 x {facts['device']}. A Jacobi sweep and its norm, float32: times faster than NVIDIA's single_gpu"
     return finish(figure, axes, "x", title)
 
 
 def figures():
     """{name: figure}."""
-    made = {"solver": solver(RESULTS / "jacobi-2xH200.json")}
+    made = {"sweeps": sweeps()}
     for name, (title, files) in LINES.items():
-        found = {label: result.read(RESULTS / f"{file}.json") for label, file in files.items()}
+        found = {label: result.read(newest(command)[pes]) for label, (command, pes) in files.items()}
         device = next(iter(found.values())).facts["device"]
         made[name] = lines(f"{device}. {title}", {label: ratios(one) for label, one in found.items()})
     return made

@@ -66,7 +66,14 @@ def read(path):
     return data["facts"], data["rows"]
 
 
-def best(rows, key, **wanted):
-    """The row of the smallest ``key`` among those with these values, None if there is none."""
-    found = [row for row in rows if all(row.get(name) == value for name, value in wanted.items())]
-    return min(found, key=lambda row: row[key], default=None)
+def newest(name, holds=""):
+    """{number of GPUs: the newest result of a command}, in ascending order.  holds: a text that is in the result"""
+    found = {}
+    for path in sorted(RESULTS.glob(f"{name}-[0-9]x[A-Z]*.json"), key=_date):
+        if holds in path.read_text():
+            found[int(path.name.removeprefix(f"{name}-")[0])] = path
+    return dict(sorted(found.items()))
+
+
+def _date(path):
+    return json.loads(path.read_text())["facts"].get("date", "")

@@ -12,7 +12,7 @@ import time
 
 import nvidia
 import rows
-from launching import add_options, command, python, run
+from measure import add_options, command, python, run
 
 import pennympi
 from apps.jacobi.variants import TABLE

@@ -1,4 +1,4 @@
-"""Write the tables of docs/, and the plots of docs/plots, from the results in benchmarks/results.
+"""Write the tables of docs/, and the plots of docs/plots, from the newest results in benchmarks/results.
 
 python benchmarks/tables.py            rewrite the documents between their marks
 python benchmarks/tables.py --plots    also draw the plots anew
@@ -7,6 +7,7 @@ python benchmarks/tables.py --check    write nothing; status 1 if a document is 
 benchmarks/measure.py measures a result; the caption of its table names the command.
 """
 
+import re
 import sys
 from pathlib import Path
 
@@ -14,64 +15,80 @@ ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
 import plots  # noqa: E402
-import predictions  # noqa: E402
-from captions import TOP, link, machine, short, source, table  # noqa: E402
-from comm_tables import choices, osu  # noqa: E402
-from measure import COMMANDS  # noqa: E402
-from rows import RESULTS, read  # noqa: E402
+from rows import RESULTS, newest, read  # noqa: E402
 
+from pennympi.arrays.dtypes import TABLE as DTYPES  # noqa: E402
 from pennympi.bench import result  # noqa: E402
 from pennympi.bench.baselines import BASELINES  # noqa: E402
 from pennympi.bench.columns import OURS  # noqa: E402
-from pennympi.units import size_text  # noqa: E402
+from pennympi.kernels.algorithm import Limits, Topology  # noqa: E402
+from pennympi.selection.choose import Selection  # noqa: E402
+from pennympi.selection.machine import NVLINK  # noqa: E402
+from pennympi.units import bytes_of, size_text  # noqa: E402
 
 TITLES = {
-    "allreduce": "AllReduce", "reduce_scatter": "ReduceScatter", "all_gather": "AllGather",
-    "all_gatherv": "AllGather by counts", "reduce_scatterv": "ReduceScatter by counts",
-    "all_to_allv": "All-to-all by counts",
+    "allreduce": "AllReduce", "allreduce-bfloat16": "AllReduce", "all_gather": "AllGather",
+    "reduce_scatter": "ReduceScatter", "all_gatherv": "AllGather by counts",
+    "reduce_scatterv": "ReduceScatter by counts", "all_to_allv": "All-to-all by counts",
 }  # fmt: skip
-MODES = {"graph": "in a CUDA graph", "eager": "one by one", "host": "on CPUs"}
+MODES = {"graph": "in a CUDA graph", "eager": "one by one", "host": ""}
 NORMS = {"every": "every", "True": "last"}  # of sweeps
-HALO_WAYS = {
-    "packed": "Sendrecv, packed", "subarrays": "Sendrecv, subarrays", "persistent": "persistent requests, packed",
+WAYS = {
+    OURS: "`plan_exchange`", "nccl": "NCCL", "packed": "Sendrecv, packed", "subarrays": "Sendrecv, subarrays",
+    "persistent": "persistent requests",
 }  # fmt: skip
-MOST_LINES = 20  # of a table of collectives; of more sizes every second is shown
+MOST_LINES = 12  # of a table of collectives; of more sizes some are left out
+TOP = "TOP/"  # of a link: the way from the document to the root, see ``filled``
 
 
-def results(*names):
-    """The files of results of commands, in the order of the commands."""
-    return [path for name in names for path in sorted(RESULTS.glob(f"{name}-[0-9]x*.json"))]
+def table(head, lines):
+    """A table in Markdown.  head: texts;  lines: of cells"""
+    first, *others = ["| " + " | ".join(map(str, cells)) + " |" for cells in (head, *lines)]
+    return "\n".join([first, "|" + "---|" * len(head), *others])
+
+
+def source(*paths):
+    """The end of a caption: the raw results, and what measures them."""
+    raw = [f"[raw]({TOP}benchmarks/results/{path.name})" for path in paths]
+    return f"{', '.join(raw)}; `benchmarks/measure.py {re.split(r'-[0-9]+x', paths[0].name)[0]}`"
+
+
+def machine(*facts):
+    """The device and the number of PEs, in words, with the libraries and the last date."""
+    numbers = ", ".join(str(found["PEs"]) for found in facts)
+    names = [f"{key} {facts[-1][key]}" for key in ("NCCL", "NVSHMEM", "CUDA driver") if key in facts[-1]]
+    names += dict.fromkeys(facts[-1][key] for key in BASELINES if key in facts[-1])
+    dates = [max(found["date"] for found in facts)] if all("date" in found for found in facts) else []
+    return ", ".join([f"{numbers} x {facts[-1]['device']}", *names, *dates])
+
+
+def short(us):
+    """A time as tables of solvers have it."""
+    return "" if us is None else f"{us:.1f}" if us < 100 else f"{us:.0f}"
+
+
+def gpus(pes):
+    return f"{pes} GPU{'s' * (pes > 1)}"
 
 
 # Collectives ---------------------------------------------------------------------------
-def collective(path):
-    """A caption and a table for a result of the bench command: its baselines beside it, or dtypes and ops."""
-    found = result.read(path)
-    groups, facts = found.groups(), found.facts
-    row, names = groups[0].rows[0], sorted(found.implementations(), key=lambda name: name in BASELINES)
-    if len(groups) > 1:
-        columns = {f"{one.rows[0].dtype} {one.rows[0].op}": one.series(OURS) for one in groups}
-        what = f"{TITLES[row.collective]} of other dtypes and ops"
-    else:
-        columns = {name: groups[0].series(name) for name in names}
-        what = ", ".join(filter(None, [TITLES[row.collective], row.dtype, row.op]))
-    head, faster = ["size", *columns], plots.ratios(found)
-    lines = []
-    sizes = list(columns[next(iter(columns))])
-    for size in sizes[:: 1 + (len(sizes) > MOST_LINES)]:
-        cells = [f"{rows[size].median_us:.2f}" if size in rows else "" for rows in columns.values()]
-        ratio = [f"{faster[size]:.2f}" if size in faster else ""] if faster else []
-        lines.append([size_text(size), *cells, *ratio])
-    head += ["times faster than the best of the others"] if faster else []
-    versions = dict.fromkeys(facts[name] for name in names if name in BASELINES)
-    on = ", ".join([*versions, *(f"{key} {facts[key]}" for key in ("NVSHMEM", "CUDA driver") if key in facts)])
-    plan = ", plans" if found.options.get("plan") == "True" else ""  # options are kept as texts
-    where = f"{facts['PEs']} x {facts['device']}, {MODES[row.mode]}{plan}"
-    yield f"{what}, {where}, slowest PE, median us a call ({on}; {source(path)}):"
-    yield table(head, lines)
-    if found.host_us:
-        cost = ", ".join(f"{name} {us:.1f} us" for name, us in found.host_us.items())
-        yield f"Host time of a call at the smallest size: {cost}."
+def collective(name):
+    """A caption and a table: the library and the fastest of its baselines by size, for each number of GPUs."""
+    paths = newest(name)
+    found = {pes: result.read(path).groups()[0] for pes, path in paths.items()}
+    row, head, lines = next(iter(found.values())).rows[0], ["size"], {}
+    for pes in found:
+        head += [f"{gpus(pes)}, us", "fastest of the others", "times faster"]
+    sizes = sorted({row.size_bytes for one in found.values() for row in one.rows})
+    for size in sizes[:: -(-len(sizes) // MOST_LINES)]:
+        cells = lines[size] = [size_text(size)]
+        for measured in found.values():
+            us = {name: measured.series(name)[size].median_us for name in measured.implementations()}
+            best = min((name for name in us if name in BASELINES), key=us.get)
+            cells += [f"{us[OURS]:.2f}", f"{us[best]:.2f} {best}", f"{us[best] / us[OURS]:.2f}"]
+    what = ", ".join(filter(None, [TITLES[name], row.dtype, row.op]))
+    yield f"{what}, plans in a CUDA graph ({machine(*(one.facts for one in found.values()))}; {source(*paths.values())}):"
+    yield table(head, lines.values())
 
 
 def between_hosts(path):
@@ -87,178 +104,120 @@ def between_hosts(path):
     yield table(["AllReduce", "MPI, us", "as chosen, us", "times faster", "fastest algorithm, us"], lines)
 
 
-# Solvers -------------------------------------------------------------------------------
-def solver(path):
-    """The seconds of the solver, of one sweep a pass and blocked, beside NVIDIA's samples."""
+def predictions():
+    """What the cost model predicts for nodes of GPUs on NVLink, with a rail for each GPU."""
+    topologies = {n: Topology(tuple(pe // 8 for pe in range(n)), ll128_safe=False) for n in (16, 64, 256, 1024)}
+    limits, lines = Limits(max_blocks=132, buffer_bytes=256 << 10), []  # of an H200
+    for nbytes in map(bytes_of, "1K 16K 256K 1M 4M 16M 64M 256M 1G".split()):
+        lines.append([size_text(nbytes)])
+        for topology in topologies.values():
+            found = Selection(topology, limits, NVLINK, None, "GPUs").explain(nbytes, DTYPES["float32"], "sum")
+            lines[-1].append(f"{found.modelled[found.algorithm]:.4g} {found.algorithm}")
+    rails = f"8 rails of {NVLINK.nic_gb_s:g} GB/s and {NVLINK.net_step_us:g} us between"
+    yield f"Predicted AllReduce, float32 sum, us a call: nodes of 8 GPUs, {NVLINK.name} inside, {rails}."
+    yield table(["size", *map(gpus, topologies)], lines)
+
+
+# Grids ---------------------------------------------------------------------------------
+def halos(path):
+    """Six faces by each way and mode, and how many times faster than the fastest of the others."""
     facts, rows = read(path)
-    lines, cases = [], dict(plots.solver_cases(rows))
-    for (n, nccheck, pes), (*ours, theirs) in cases.items():
-        names = [f" ({ours[0]['variant']})" if ours[0] else "", ""]
-        cells = [f"{one['seconds']:.4f}{name}" if one else "" for one, name in zip(ours, names, strict=True)]
-        cells.append(f"{theirs['seconds']:.4f} ({short_name(theirs['variant'])})" if theirs else "")
-        cells.append(", ".join(f"{theirs['seconds'] / one['seconds']:.1f}" for one in ours if theirs and one))
-        alone = cases.get((n, nccheck, 1), [None, None])
-        pairs = [(one, other) for one, other in zip(ours, alone, strict=False) if one and other]
-        shares = [f"{100 * other['seconds'] / pes / one['seconds']:.0f} %" for one, other in pairs if pes > 1]
-        lines.append([f"{n} x {n}", pes, plots.every(nccheck), *cells, ", ".join(shares)])
-    head = ["grid", "PEs", "norm", "one sweep a pass", "`blocked`", "NVIDIA's best sample", "times faster, of the two"]
-    yield f"{machine(facts)}, float32, 1000 sweeps, seconds of the slowest PE ({source(path)}):"
-    yield table([*head, "efficiency against one PE, of the two"], lines)
-
-
-def short_name(variant):
-    """The name of a sample of NVIDIA's without its options."""
-    name, _, options = variant.removeprefix("NVIDIA ").partition(" -")
-    return f"{name}, its options" if "norm_overlap" in options else name
-
-
-def by_case(rows):
-    """{(points, dims): {way: us}} of rows of exchanges."""
-    cases = {}
+    cases, columns, lines = {}, [], []
     for row in rows:
-        cases.setdefault((row["points"], " x ".join(map(str, row["dims"]))), {})[row["way"]] = row["us"]
-    return cases
+        if row["way"] in WAYS:
+            us = cases.setdefault((f"{row['points']}^3", " x ".join(map(str, row["dims"]))), {})
+            us |= {(row["way"], mode): time for mode, time in row["us"].items()}
+            columns = list(us)
+    for case, us in cases.items():
+        ours, theirs = (min(us[one] for one in us if (one[0] == OURS) == own) for own in (True, False))
+        lines.append([*case, *(short(us[column]) for column in columns), f"{theirs / ours:.2f}"])
+    names = [", ".join(filter(None, [WAYS[way], MODES[mode]])) for way, mode in columns]
+    yield f"Six faces of a float64 field, periodic, us, slowest PE, median ({machine(facts)}; {source(path)}):"
+    yield table(["points a PE", "PEs by dimension", *names, "times faster"], lines)
 
 
-def halos_on_cpus(paths):
-    """Six faces on CPUs beside mpi4py."""
-    lines = []
-    for facts, rows in map(read, paths):
-        for (points, dims), us in by_case(rows).items():
-            ours, *theirs = (us[way]["host"] for way in (OURS, *HALO_WAYS))
-            cells = [f"{one:.0f}" for one in (*theirs, ours)]
-            mpi = facts["mpi"].replace(" Version:", "")
-            lines.append([facts["PEs"], mpi, f"{points}^3", dims, *cells, f"{min(theirs) / ours:.2f}"])
-    raw = ", ".join(link(path.stem, path) for path in paths)
-    where = f"{facts['cores']} cores of {facts['device']}"
-    what = f"Six faces of a float64 field, us, slowest PE, median, on {where}"
-    yield f"{what} (raw: {raw}; `benchmarks/measure.py halo`):"
-    head = ["PEs", "MPI", "points a PE", "PEs by dimension", *HALO_WAYS.values(), "`plan_exchange`", "times faster"]
+def case_of(row):
+    """What a row of sweeps measures: sweep, points, norm, engine."""
+    dims = row.get("dims", 3 if row["case"] == "heat" else 2)
+    return row["case"], f"{row['n']}^{dims} {row['dtype']}", NORMS.get(row.get("norm"), ""), row.get("engine") or ""
+
+
+def sweeps():
+    """Sweeps by the library's engines on each number of GPUs, and their efficiency against one."""
+    paths = newest("sweeps")
+    found = {pes: {case_of(row): row for row in read(path)[1] if "us" in row} for pes, path in paths.items()}
+    head, lines = ["sweep", "points", "norm", "engine", "depth"], []
+    for pes in found:
+        head += [f"{gpus(pes)}, us", "efficiency" if pes > 1 else "points/ns"]
+    for case in dict.fromkeys(case for rows in found.values() for case in rows):
+        depths = dict.fromkeys(rows[case]["depth"] for rows in found.values() if "depth" in rows.get(case, {}))
+        cells, alone = [*case, ", ".join(map(str, depths))], found[1].get(case, {}).get("us")
+        for pes, rows in found.items():
+            row = rows.get(case, {})
+            share = f"{100 * alone / pes / row['us']:.0f} %" if alone and row else ""
+            cells += [short(row.get("us")), share if pes > 1 else short(row.get("GLUP_per_s"))]
+        lines.append(cells)
+    facts = [read(path)[0] for path in paths.values()]
+    yield f"us a sweep ({machine(*facts)}; {source(*paths.values())}); a copy reads and writes as many bytes:"
     yield table(head, lines)
 
 
-def halos_on_gpus(path):
-    """Six faces on GPUs beside NCCL and mpi4py."""
-    facts, rows = read(path)
-    lines = []
-    for (points, dims), us in by_case(rows).items():
-        cells = [short(us[way].get(mode)) for way in (OURS, "nccl") for mode in ("eager", "graph")]
-        ours, nccl, mpi = (min(us[way].values()) for way in (OURS, "nccl", "mpi"))
-        lines.append([f"{points}^3", dims, *cells, short(mpi), f"{nccl / ours:.1f}", f"{mpi / ours:.1f}"])
-    modes = [f"{name}, {MODES[mode]}" for name in ("`plan_exchange`", "NCCL") for mode in ("eager", "graph")]
-    yield f"Six faces of a float64 field, periodic, us, {machine(facts)} ({source(path)}):"
-    head = ["points a PE", "PEs by dimension", *modes, "mpi4py, staged", "times faster than NCCL", "than mpi4py"]
-    yield table(head, lines)
+def loops():
+    """Loops of the host and of the device, and the solver's variants, on each number of GPUs."""
+    paths = newest("loops")
+    found = {pes: [row for row in read(path)[1] if "us" in row] for pes, path in paths.items()}
+    where = f"{machine(*(read(path)[0] for path in paths.values()))}; {source(*paths.values())}"
+    for case, what in {
+        "loop": "The same body in a loop of the host and in one of the device, float64, a norm in every second sweep",
+        "jacobi": f"The [solver]({TOP}apps/jacobi/README.md) by each variant, float32, a norm in every sweep",
+    }.items():
+        lines, columns = {}, {}
+        for pes, rows in found.items():
+            for row in (row for row in rows if row.get("case") == case):
+                column = f"{row['n']}^2, {gpus(pes)}"
+                columns[column] = lines.setdefault(row["variant"], {})[column] = row["us"]
+        yield f"{what}, us a sweep ({where}):"
+        yield table(["", *columns], [[name, *(short(us.get(one)) for one in columns)] for name, us in lines.items()])
 
 
-def sweeps(path):
-    """Sweeps by the library's engines, beside NVIDIA's sample and a copy, and beside one PE."""
-    facts, rows = read(path)
-    pes, lines = facts["PEs"], []
-    of_one = path.with_name(path.name.replace(f"-{pes}x", "-1x"))
-    alone = {sweep_of(row): row["us"] for row in read(of_one)[1] if "us" in row} if pes > 1 and of_one.exists() else {}
-    for row in rows:
-        if "us" not in row:
-            continue
-        share = alone.get(sweep_of(row), 0) / pes / row["us"]
-        points = f"{row['n']}^{row.get('dims', 3 if row['case'] == 'heat' else 2)} {row['dtype']}"
-        norm = NORMS.get(row.get("norm"), "")
-        engine = f"{row['engine']}, {row['depth']} deep" if "depth" in row else ""
-        cells = [row["case"], points, norm, engine, short(row["us"]), short(row.get("GLUP_per_s"))]
-        lines.append(cells + [f"{100 * share:.0f} %" if share else ""] * bool(alone))
-    yield f"us a sweep ({machine(facts)}, {source(path)}); a copy reads and writes as many bytes:"
-    head = ["sweep", "points", "norm", "engine", "us", "points/ns"]
-    yield table(head + ["efficiency against one PE"] * bool(alone), lines)
+def solver():
+    """Seconds of the solver on each number of GPUs: one sweep a pass, blocked, and NVIDIA's samples, the fastest each."""
+    paths, lines, columns = newest("jacobi"), {}, {}
+    for path in paths.values():  # an efficiency is against one GPU of the same machine
+        seconds = {}
+        for row in read(path)[1]:
+            kind = "NVIDIA" if row["variant"].startswith("NVIDIA") else "one sweep a pass"
+            case = row["n"], row["nccheck"], "blocked" if row["variant"] == "blocked" else kind
+            key = case, row["pes"]
+            seconds[key] = min(row["seconds"], seconds.get(key, row["seconds"]))
+        for (case, pes), one in seconds.items():
+            share = f" ({100 * seconds[case, 1] / pes / one:.0f} %)" if pes > 1 and (case, 1) in seconds else ""
+            column = gpus(pes) if pes > 1 else f"1 of {read(path)[0]['PEs']} GPUs"
+            columns[column] = lines.setdefault(case, {})[column] = f"{one:.4f}{share}"
+    where = f"{machine(*(read(path)[0] for path in paths.values()))}; {source(*paths.values())}"
+    yield f"float32, 1000 sweeps, seconds of the slowest PE, efficiency against one ({where}):"
+    cases = sorted(lines, key=lambda case: (-case[0], *case[1:]))
+    cells = [
+        [f"{n} x {n}", every, kind, *(lines[n, every, kind].get(one, "") for one in columns)] for n, every, kind in cases
+    ]
+    yield table(["grid", "norm every (sweeps)", "variant", *columns], cells)
 
 
-def sweep_of(row):
-    """What a row of sweeps measures."""
-    return tuple(row.get(name) for name in ("case", "n", "dtype", "norm", "engine"))
-
-
-def compilers(path):
-    """The same kernels by both compilers."""
-    facts, rows = read(path)
-    names = [*rows[0]["us"]]
-    end = f"the least of three jobs by turns ({machine(facts)}, {source(path)})"
-    times = [(row, *(min(row["us"][name]) for name in names)) for row in rows]
-    if "size_bytes" in rows[0]:
-        cells = {}
-        for row, ours, other in times:
-            cells.setdefault(row["what"], []).append(f"{ours:.2f}, {other / ours:.2f}")
-        yield f"us of a plan by {names[0]}, and the time by {names[1]} over it, float32, {end}:"
-        sizes = dict.fromkeys(size_text(row["size_bytes"]) for row in rows)
-        yield table(["what", *sizes], [[what, *line] for what, line in cells.items()])
-        return
-    lines = [
-        [row["what"], row["n"], row.get("dtype", "float64"), NORMS.get(row.get("norm"), ""), short(ours), short(other),
-         f"{other / ours:.2f}"]
-        for row, ours, other in times
-    ]  # fmt: skip
-    yield f"us of a sweep or an iteration, {end}:"
-    yield table(["what", "points along a side", "dtype", "norm", *names, " / ".join(names[::-1])], lines)
-
-
-CASES = {
-    "loop": "The same body in a loop of the host and in one of the device, float64, a norm in every second sweep",
-    "jacobi": f"The [solver]({TOP}apps/jacobi/README.md) by each variant, float32, a norm in every sweep",
-}
-
-
-def by_size(rows, dims):
-    """us, a line for each variant, a column for each size."""
-    sizes, lines = sorted({row["n"] for row in rows}), {}
-    for row in rows:
-        lines.setdefault(row["variant"], {})[row["n"]] = row["us"]
-    cells = [[name, *(short(us.get(n)) for n in sizes)] for name, us in lines.items()]
-    return table(["variant", *(f"{n}^{dims}" for n in sizes)], cells)
-
-
-def loops(path):
-    """Loops of the host and of the device; the solver's variants."""
-    facts, rows = read(path)
-    for case, what in CASES.items():
-        if found := [row for row in rows if row.get("case") == case and "us" in row]:
-            yield f"{what} ({machine(facts)}, {source(path)}), us a sweep:"
-            yield by_size(found, 2)
-
-
-def methods(path):
-    """Iterations of conjugate gradients by every variant and method, and how each converges."""
-    facts, rows = read(path)
-    noise = [row for row in rows if row.get("f") == "noise"]
-    lines = [[row["variant"], row["iterations"], f"{row['least_residual']:.1e}"] for row in noise]
-    yield f"us an iteration ({machine(facts)}, {source(path)}):"
-    yield by_size([row for row in rows if "case" not in row and "us" in row], 3)
-    yield f"A right-hand side of noise on {noise[0]['n']}^3 points, in the same run, norms over that of f:"
-    yield table(["variant", "iterations to 1e-8", "least residual, computed anew"], lines)
-
-
+# Documents -----------------------------------------------------------------------------
 def documents():
     """{path from the root: {mark: paragraphs}} of what the results and the cost model make."""
-
-    def each(parts, *names):
-        return [part for path in results(*names) for part in parts(path)]
-
-    cpus = [path for path in results("halo") if "cpu" in path.name]
-    gpus = [path for path in results("halo") if "cpu" not in path.name]
+    between = RESULTS / "between-hosts-4xcpu-mpich.json"
+    faces = [part for mpi in ("mpich", "openmpi") for part in halos(RESULTS / f"halo-2xcpu-{mpi}.json")]
     return {
-        "docs/algorithms.md": {mark: [text] for mark, text in predictions.parts().items()},
+        "docs/algorithms.md": {"predictions": predictions()},
         "docs/measurements.md": {
-            "measured": each(collective, *(name for name in COMMANDS if name.startswith(tuple(TITLES)))),
-            "comm": each(choices, "comm"),
-            "osu": each(osu, "osu"),
-            "solver": each(solver, "jacobi"),
+            "collectives": [part for name in TITLES for part in collective(name)],
+            "solver": solver(),
         },
-        "docs/guides/hosts.md": {"between": each(between_hosts, "between-hosts")},
-        "docs/guides/grids.md": {
-            "faces": halos_on_cpus(cpus),
-            "gpus": [part for path in gpus for part in halos_on_gpus(path)],
-        },
-        "docs/guides/sweeps.md": {"sweeps": each(sweeps, "sweeps")},
-        "docs/guides/poisson.md": {"methods": each(methods, "loops", "cg")},
-        "docs/compilers.md": {"compilers": each(compilers, "compilers")},
-        "docs/guides/loops.md": {"loops": each(loops, "loops")},
+        "docs/guides/hosts.md": {"between": between_hosts(between)},
+        "docs/guides/grids.md": {"faces": faces, "gpus": halos(newest("halo")[2])},
+        "docs/guides/sweeps.md": {"sweeps": sweeps()},
+        "docs/guides/loops.md": {"loops": loops()},
     }
 
 
@@ -266,7 +225,7 @@ def filled(name, marks):
     """A document with other text between its marks."""
     text = (ROOT / name).read_text()
     for mark, parts in marks.items():
-        before, after = (text.index(f"<!-- {one}{mark} -->") for one in ("", "/"))
+        before, after = (text.index(f"<!-- {slash}{mark} -->") for slash in ("", "/"))
         made = "\n\n".join(parts).replace(f"]({TOP}", f"]({'../' * name.count('/')}")
         text = f"{text[:before]}<!-- {mark} -->\n{made}\n{text[after:]}"
     return text

@@ -177,7 +177,7 @@ def cannot_compile(kernel: Any, error: Exception) -> TypeError:
     where = f"{kernel.__code__.co_filename}:{kernel.__code__.co_firstlineno}"
     for frame, _ in walk_tb(error.__traceback__):
         line: Any = getattr(frame.f_locals.get("self"), "loc", None)  # numba-cuda's message does not always have it
-        if hasattr(line, "filename") and not line.filename.startswith(_LIBRARY):  # some of numba-cuda-mlir are numbers
+        if hasattr(line, "filename") and not line.filename.startswith(_LIBRARY):
             where = f"{line.filename}:{line.line}"
     message = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # without Numba's colours
     rule = "an array is an address there, for load(x, i) and store(y, i, value)"

@@ -109,7 +109,6 @@ class Setting(NamedTuple):
 
 SETTINGS = {
     "PENNYMPI_BACKEND": Setting("auto", _one_of("auto", "host", "cuda"), "auto, host or cuda"),
-    "PENNYMPI_COMPILER": Setting("numba-cuda", _one_of("numba-cuda", "mlir"), "numba-cuda or mlir"),
     "PENNYMPI_TIMEOUT_S": Setting("60", _seconds, "seconds from 0.001 to 1000000; 0 means never"),
     "PENNYMPI_SYMMETRIC_SIZE": Setting(
         "auto", _auto_or_bytes(LEAST_HEAP_BYTES), f"auto, or at least {LEAST_HEAP_BYTES} {_BYTES_FORM}"

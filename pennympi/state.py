@@ -3,18 +3,12 @@
 NVSHMEM alone stays when the last team has ended, because it can't be started again.
 """
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from weakref import WeakSet, ref
-
-if TYPE_CHECKING:
-    from .job.job import Job
-    from .team import Team
 
 
 class State:
-    """One object: ``state``.
+    """One object: ``state``.  It names no class of the library, since every folder imports it.
 
     teams:   that are not finalized
     jobs:    of these teams, the oldest first
@@ -26,8 +20,8 @@ class State:
     """
 
     def __init__(self) -> None:
-        self.teams: WeakSet[Team] = WeakSet()
-        self.jobs: list[Job] = []
+        self.teams: WeakSet[Any] = WeakSet()
+        self.jobs: list[Any] = []
         self.heaps: list[Any] = []
         self.network: Any = None
         self.world: Any = None

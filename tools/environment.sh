@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs pytest in an environment of its own, which pip makes in build/environments/ the first time.
 #   tools/environment.sh oldest ARGUMENTS   the first versions that setup.cfg allows, and CUDA 12's compiler
-#   tools/environment.sh newest ARGUMENTS   the last versions that pip finds for the newest Python here, and CUDA 13's; both compilers
+#   tools/environment.sh newest ARGUMENTS   the last versions that pip finds for the newest Python here, and CUDA 13's
 set -euo pipefail
 cd "$(dirname "$0")/.."
 name=$1
@@ -16,7 +16,7 @@ if [ "$name" = newest ]; then
     for newer in python3.14 python3.13 python3.12; do
         "$newer" -c "import venv, ensurepip" 2>/dev/null && python=$newer && break
     done
-    packages="-e .[mlir] numba-cuda[cu13] cuda-core"
+    packages="-e . numba-cuda[cu13] cuda-core"
 fi
 venv=build/environments/$name
 if [ ! "$venv/.ready" -nt setup.cfg ]; then

@@ -48,11 +48,9 @@ APPLICATIONS = ("tests/jacobi", "tests/heat3d", "tests/poisson")
 SUBSET = ("tests/kernels", "tests/sweep", *APPLICATIONS, "tests/library/test_grid.py")
 SHARED_GPU = (*SUBSET, *(f"tests/library/test_{topic}.py" for topic in ("rma", "plan", "overlap")))
 OF_PACKAGES = ("tests/library/test_machine_code.py", "tests/library/test_dlpack.py", "tests/sweep/test_host_pass.py")
-MACHINE_CODE = ("tests/sweep/test_gpu_pass.py::test_registers", "tests/sweep/test_tile_kernel.py::test_machine_code")
-ENVIRONMENTS = (  # of tools/environment.sh: what pip may install, and CUDA 13's compilers
-    ("oldest", "numba-cuda", (*OF_PACKAGES, "tests/cuda/test_ptx.py", "-k", "not test_ptx or small or nvls or poisson")),
-    ("newest", "numba-cuda", (*OF_PACKAGES, "tests/cuda/test_ptx.py")),
-    ("newest mlir", "mlir", ("tests/cuda/test_ptx.py", "tests/cuda/test_compiled.py", *MACHINE_CODE)),
+ENVIRONMENTS = (  # of tools/environment.sh: what pip may install, and CUDA 13's compiler
+    ("oldest", (*OF_PACKAGES, "tests/cuda/test_ptx.py", "-k", "not test_ptx or small or nvls or poisson")),
+    ("newest", (*OF_PACKAGES, "tests/cuda/test_ptx.py")),
 )
 HOSTS = str(ROOT / "tools" / "hosts.sh")
 # What pytest prints: its last line, what failed in its summary, a test that has begun, perhaps with what faulthandler
@@ -191,9 +189,9 @@ def planned(args):
     if args.rest:
         yield "slow", [*everything, "-n", "0", "-m", "slow"], {}
         yield "downloads", [*everything, "-n", "0", "tests/cuda/test_shim.py"], {"TEST_DOWNLOADS": "1"}
-        for name, compiler, tests in ENVIRONMENTS:
-            chosen = [*python[:4], str(ROOT / "tools" / "environment.sh"), name.split()[0], "-q", "--color=no", "-n", "2"]
-            yield name, [*chosen, *tests], {"PENNYMPI_COMPILER": compiler}
+        for name, tests in ENVIRONMENTS:
+            chosen = [*python[:4], str(ROOT / "tools" / "environment.sh"), name, "-q", "--color=no", "-n", "2"]
+            yield name, [*chosen, *tests], {}
     if args.soak and not args.pytest:
         yield "soak", [*everything, "-n", "0", "--soak", str(args.soak), "tests/soak"], {}
         yield "suites", [*everything, "-n", "0", "--suites", "tests/suites"], {}

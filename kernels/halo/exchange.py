@@ -27,9 +27,7 @@ def exchange_halos(ctx: int, halo: Halo, work: Work):
     inbox   (2 buffers, inbox_bytes) bytes;  outbox (inbox_bytes,)
     signals (parts, 2) words: ready, arrived;  epochs (parts,), this PE's own
     """
-    if (
-        blocks() == halo.n_messages * halo.pieces
-    ):  # one part a block, and all blocks run at once (a CPU has one block): its row is read once
+    if blocks() == halo.n_messages * halo.pieces:  # all blocks run at once (a CPU has one), each reads its row once
         row = row_at(halo, block())
         epoch = next_epoch(halo, row, work.tag)
         allow(ctx, halo, row, epoch)

@@ -77,10 +77,6 @@ fence_system = statement("fence.acq_rel.sys;")
 # written before; afterwards everything is as after an ordinary launch.
 after_previous_kernel = statement("griddepcontrol.wait; griddepcontrol.launch_dependents;")
 
-# Nothing, where two paths meet.  Without it numba-cuda-mlir lets all paths out of nested branches meet in one place, to
-# which each copies the registers of all branches.
-paths_meet = statement("")
-
 
 @intrinsic
 def global_timer_ns(typing):

@@ -12,8 +12,8 @@ from nvshmem import bindings as nvshmem
 from ..arrays.array_view import ArrayView
 from ..compile import context as ctx_words
 from ..errors import PennympiError, recorded_failure
+from ..job.device_liveness import DeviceLiveness
 from ..job.job import Job, open_jobs
-from ..job.liveness import DeviceLiveness
 from ..job.monitor import DeviceMonitor
 from ..settings import setting
 from . import links, world

@@ -9,10 +9,10 @@ CALL = number("CALL", "What the record of a timeout holds for the running kernel
 TAGGED = number("TAGGED", "Whether epochs carry the tag of their call (``compile.bind.is_tagged``).")
 ALIGNED = number("ALIGNED", "Whether all arrays start at, and end on, multiples of 16 bytes.")
 ITEM_BYTES = number("ITEM_BYTES", "Bytes of an element.")
-TOGETHER = number("TOGETHER", "Whether a thread holds the pairs of all PEs at a time (``words.together``).")
+TOGETHER = number("TOGETHER", "Whether a thread holds the pairs of all PEs at a time (``register_steps.together``).")
 
 
-# The inboxes of sweeps (``sweep/inbox.py``, ``primitives.missing_line``) ------------------
+# The tiles of the resident engine (``waits.missing_line``) ---------------------------------
 @instruction
 def missing_line(ctx, found, number, pe, since_ns):
     """When a wait for a line of PE ``pe`` began, or -1 once it has given up."""
@@ -45,7 +45,7 @@ def elements(ctx, dst, part, src, count):
     """The element loop of ``to_partials``, which looks at ``part`` for its alignment only."""
 
 
-# Reductions in registers (``words.register_steps``) --------------------------------------
+# Reductions in registers (``register_steps.register_steps``) --------------------------------------
 @instruction
 def begin(pair):
     """The partials of a pair of elements."""
@@ -81,7 +81,7 @@ def fold_plus(pairs, own, me, pair):
     """``fold``, with a pair of elements added before the result is rounded."""
 
 
-# The packets of all PEs at a time (``words.together``) ------------------------------------
+# The packets of all PEs at a time (``register_steps.together``) ------------------------------------
 @instruction
 def poll_all(address, stride_bytes, me):
     """The 16 bytes of every other PE, the PEs ``stride_bytes`` apart: loads that do not wait for one another."""

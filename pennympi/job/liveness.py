@@ -9,16 +9,10 @@ PEs is alive as long as the PE at its end is.  PEs that wait for one another in 
 new time, and their waits end.
 """
 
-from __future__ import annotations
-
 import ctypes
 import threading
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from .control import Control
 
 WAITS_FOR, LOOKED = 1, 2  # words after a PE's own word: the PE that it waits for, and when it looked at the clock last
 MAX_TEAMS = 4096  # open at a time in one process: more than MPI has communicators for
@@ -55,32 +49,3 @@ def show_alive(time_ns: int) -> None:
         for address in _own_words[1 : 1 + _own_words[0]].tolist():
             word = ctypes.c_int64.from_address(address)
             word.value = max(word.value, time_ns)
-
-
-class DeviceLiveness:
-    """Copies signs of life between the node's table and words that the kernels of a device read.
-
-    words: (1 + n_pes,) int64.  Word 0 is 2 + the PE that a kernel waits for (1: one that is not known), or 0.  Word
-           1 + pe says how long ``pe`` has been silent, in ns (NEVER_NS where nothing has been heard).
-    """
-
-    def __init__(self, control: Control, words: Any):
-        self._control, self._words, self._calls = control, words, -1
-        words[:] = NEVER_NS
-        words[0] = words[[1 + pe for pe in control.pes]] = 0
-
-    def update(self, calls: int, now_ns: int) -> None:
-        """Called every 0.1 s.  calls: a number that grows with every call of this PE."""
-        if calls != self._calls:
-            self._calls = calls
-            show_alive(now_ns)
-        waits = int(self._words[0])
-        if waits:
-            self._words[0] = 0  # a kernel that still waits writes it again
-            self._control.show_waiting(waits - 2)
-        if waits > 1:
-            show_alive(self._control.last_alive_ns(waits - 2))
-        resumed_ns = int(monitor_words[RESUMED_NS])
-        for pe in range(len(self._control.processes)):
-            if alive_ns := self._control.last_alive_ns(pe):
-                self._words[1 + pe] = now_ns - max(resumed_ns, alive_ns)

@@ -5,7 +5,7 @@ from importlib.metadata import version
 
 import pytest
 from collective_cases import CASES
-from gpu_code import AMPERE, HOPPER, MLIR, ptx_of
+from gpu_code import AMPERE, HOPPER, ptx_of
 
 from apps.jacobi import kernels as jacobi_kernels
 from apps.poisson import kernels as poisson_kernels
@@ -206,7 +206,6 @@ def test_by_rooms(kernel):
     assert held and held[0] < asked[-1] < given[-1]
 
 
-@pytest.mark.xfail(MLIR and not CUDA_12, reason="NVVM 13.5 loads rows in smaller parts (docs/compilers.md)", strict=False)
 @pytest.mark.parametrize(("name", "cc"), [("float32", AMPERE), ("float64", HOPPER)])
 def test_jacobi(name, cc):
     """A thread loads its columns of its rows by 16 bytes before it stores any, and no product of the formula is fused."""

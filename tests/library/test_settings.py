@@ -58,7 +58,6 @@ BAD = {
     "PENNYMPI_FORCE_NVSHMEM_PUT": ("no", "auto"),
     "PENNYMPI_MULTICAST": ("1", "never"),
     "PENNYMPI_PACKETS": ("1", "no"),
-    "PENNYMPI_COMPILER": ("nvcc", " "),
     "PENNYMPI_EXIT_HOOKS": ("no", "2"),
     "PENNYMPI_CACHE_DIR": (" ", "~no_such_user/cache"),
     "PENNYMPI_TOPOLOGY": ("\t",),

@@ -4,15 +4,12 @@ import re
 
 import pytest
 
-from pennympi.settings import setting
-
-pytest.importorskip({"mlir": "numba_cuda_mlir"}.get(setting("PENNYMPI_COMPILER"), "numba_cuda"))
+pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from pennympi.compile.options import BOUNDS, KernelOptions
 from pennympi.cuda.compile import Target, _assembled, entry
 from pennympi.cuda.gpu import ptx, without_device
 
-MLIR = setting("PENNYMPI_COMPILER") == "mlir"
 HOPPER, AMPERE = (9, 0), (8, 0)
 
 

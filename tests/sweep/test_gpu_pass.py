@@ -138,7 +138,7 @@ def test_warps(case, dtype):
 
 
 @pytest.mark.parametrize(
-    ("case", "dtype", "depth", "norms", "frame"),  # of some compilers the frames of cubes have 0 bytes
+    ("case", "dtype", "depth", "norms", "frame"),
     [
         ("1-D", "float32", 3, "last", 128),
         ("2-D", "float32", 3, "every", 128),

@@ -130,9 +130,6 @@ class Threads:
     def anew(self, at):
         return at
 
-    def paths_meet(self):
-        pass
-
     # other lanes
     def warp_number(self):
         return 0

@@ -20,7 +20,7 @@ from ...compile.unroll import Static, static
 from ...kernels.block import Elements, Words, block, real
 from ...kernels.sweep.formula import read_numbers
 from ...kernels.sweep.records import Box, Cut, SweepFields
-from ..intrinsics import paths_meet, prefetch
+from ..intrinsics import prefetch
 from .cutting import ROWS_AT_A_TIME, WARPS, prefetch_rows
 from .level_squares import (
     Level,
@@ -109,7 +109,6 @@ def advance_carefully(march: Static[March], state, r, rows: Rows, warp):
             if rows.first <= r - s and r - s < rows.stop:
                 new = next_row(march, True, (u, c, d), lane, coefficients)
                 leave_value(march, Level(later, True), (new, c), lane, leaves)
-        paths_meet()
         kept = (*kept, (c, d))
         given = new, more
         if s == 0:

@@ -1,13 +1,9 @@
-"""Two ways to exchange faces on GPUs: a kernel packs all faces, NCCL or MPI carries them, and a kernel unpacks them.
+"""Faces by NCCL: a kernel packs all faces, grouped sends and receives carry them, a kernel unpacks them, in stream order.
 
-``WAYS[name](team, grid, u)`` gives a function of a stream.  All faces for one PE are one message; a PE that is its own
-neighbour copies in the first of the two kernels.
+All faces for one PE are one message; a PE that is its own neighbour copies in the first of the two kernels.
 """
 
 from functools import cache
-
-from halo_mpi import faces
-from mpi4py import MPI
 
 THREADS, MOST_BLOCKS = 256, 1024
 # Of a face: its first point in the field, its first place in the buffer or -1 - its first point beyond the other side,
@@ -80,58 +76,21 @@ def _first(u, view):
     return (view.data.ptr - u.data.ptr) // u.itemsize
 
 
-def moves(team, grid, u):
-    """The kernels that pack and unpack a field's faces."""
-    me, every = team.comm.rank, faces(grid, u)
-    out = [(face.mine, face.to, face.halo if face.to == me else None) for face in every]
-    into = [(face.halo, face.source, None) for face in every if face.source != me]
-    return Move("pack", u, out), Move("unpack", u, into)
-
-
-def nccl(team, grid, u):
-    """A kernel, grouped ncclSend and ncclRecv, a kernel: in stream order, without the host."""
-    pack, unpack = moves(team, grid, u)
-    library = communicator(team)
-    group, send, receive = library.nccl.group, library.comm.send, library.comm.recv
+def nccl(team, u, faces):
+    """A function of a stream that exchanges the faces."""
+    me, library = team.comm.rank, communicator(team)
+    pack = Move("pack", u, [(face.mine, face.to, face.halo if face.to == me else None) for face in faces])
+    unpack = Move("unpack", u, [(face.halo, face.source, None) for face in faces if face.source != me])
 
     def exchange(stream):
         with stream:
             pack()
-            if pack.messages or unpack.messages:
-                with group():
+            if pack.messages:
+                with library.nccl.group():
                     for peer, part in pack.messages:
-                        send(part, peer, stream=stream.ptr)
+                        library.comm.send(part, peer, stream=stream.ptr)
                     for peer, part in unpack.messages:
-                        receive(part, peer, stream=stream.ptr)
+                        library.comm.recv(part, peer, stream=stream.ptr)
             unpack()
 
     return exchange
-
-
-def mpi(team, grid, u):
-    """A kernel, MPI through pinned memory of the host, a kernel: for any MPI."""
-    import cupyx
-
-    pack, unpack = moves(team, grid, u)
-    comm, sends, receives = team.comm, [], []
-    for move, ends in ((pack, sends), (unpack, receives)):
-        for peer, part in move.messages:
-            ends.append((peer, part.data, cupyx.empty_pinned(part.shape, part.dtype)))
-
-    def exchange(stream):
-        with stream:
-            pack()
-            for _, device, host in sends:
-                device.copy_to_host_async(host.ctypes.data, host.nbytes, stream)
-            stream.synchronize()  # the copies to the device of the exchange before have ended too
-            requests = [comm.Irecv(host, peer) for peer, _, host in receives]
-            requests += [comm.Isend(host, peer) for peer, _, host in sends]
-            MPI.Request.Waitall(requests)
-            for _, device, host in receives:
-                device.copy_from_host_async(host.ctypes.data, host.nbytes, stream)
-            unpack()
-
-    return exchange
-
-
-WAYS = {"nccl": nccl, "mpi": mpi}
