@@ -1,4 +1,4 @@
-"""Kernels by both compilers of GPUs, by turns on the same GPUs: AllReduce, or of one rank sweeps, loops and solvers.
+"""Kernels by both compilers of GPUs, by turns on the same GPUs: AllReduce, or of one rank sweeps and loops.
 
     python benchmarks/compilers.py --ranks 1 --output compilers.json
 
@@ -12,13 +12,12 @@ import shlex
 import tempfile
 from pathlib import Path
 
-import cg
 import loops
 import rows
 import sweeps
 from launching import add_options, python, run
 
-COMPILERS, TURNS, LIMIT_S, SIZES = ("numba-cuda", "mlir"), 3, 300, (64, 128)
+COMPILERS, TURNS, LIMIT_S = ("numba-cuda", "mlir"), 3, 300
 ALLREDUCE = "-m pennympi bench allreduce --plan --symmetric --place out --algorithm each --sizes 8,2K,32K,512K,8M,64M"
 KEY = ("what", "n", "size_bytes", "dtype", "norm")
 
@@ -28,9 +27,6 @@ def of_one(team):
     yield from (row | {"what": f"{row['case']}, {row['engine']}"} for row in sweeps.every(team) if "depth" in row)
     for n in loops.ASKED:
         yield from (row | {"what": row["variant"]} for row in loops.asked(team, n))
-    for n in SIZES:
-        found = (row for row in cg.measure(team, n) if "iterations" in row)
-        yield from (row | {"what": f"conjugate gradients, {row['variant']}"} for row in found)
 
 
 def by_turns():

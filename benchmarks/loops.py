@@ -1,12 +1,11 @@
-"""Loops of the device that end by themselves, on one PE: beside a loop of the host; the solver; conjugate gradients.
+"""Loops of the device that end by themselves, on one PE: beside a loop of the host; the solver.
 
     python benchmarks/loops.py --output loops.json [--nvidia DIR]       DIR: see nvidia.py
 
-Times are us of a sweep or of an iteration, the median of some solves.  The norm is computed in every sweep of the
-solver, and every field is compared with plain loops, bit for bit, in the run that times it.  For the rest see cg.py.
+Times are us of a sweep, the median of some solves.  The norm is computed in every sweep of the
+solver, and every field is compared with plain loops, bit for bit, in the run that times it.
 """
 
-import cg
 import nvidia
 from rows import main, timed
 
@@ -81,14 +80,12 @@ def every(team):
     for n in ASKED:
         yield from asked(team, n)
     yield from jacobi(team)
-    yield from cg.every(team)
 
 
 def nvidias(folder):
     """The rows of NVIDIA's samples."""
     for name, us in nvidia.on_one(folder, SIZE, SWEEPS):
         yield {"case": "jacobi", "variant": name, "n": SIZE, "us": us}
-    yield from cg.nvidias(folder)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
     python3 benchmarks/measure.py allreduce --ranks 4
     python3 benchmarks/measure.py halo                                            on CPUs where there is no GPU
     python3 benchmarks/measure.py between-hosts --ranks 4 --launcher "tools/hosts.sh 2 mpirun -np {n}"
-    python3 benchmarks/measure.py jacobi cg sweeps loops --nvidia DIR             beside NVIDIA's samples, built in DIR
+    python3 benchmarks/measure.py jacobi sweeps loops --nvidia DIR                beside NVIDIA's samples, built in DIR
 
 If a job fails, its output is printed, the other jobs run, and the status is 1.  Then run benchmarks/tables.py --plots.
 """
@@ -54,7 +54,6 @@ COMMANDS = {  # the result is NAME-RANKSxDEVICE.json
     "comm": Command("benchmarks/comm.py"),
     "osu": Command("benchmarks/osu.py"),
     "halo": Command("benchmarks/halo.py"),
-    "cg": Command("benchmarks/cg.py"),
     "jacobi": Command("benchmarks/solvers.py", 0),
     "compilers": Command("benchmarks/compilers.py", 0),
     "sweeps": Command("benchmarks/sweeps.py", 1),
@@ -70,7 +69,7 @@ def measure(name, args, made):
         line = python(args.launcher, ranks, *words)
     else:
         line = python("", ranks, *words, "--ranks", ranks, "--launcher", args.launcher)
-    if args.nvidia and name in ("cg", "jacobi", "sweeps", "loops"):
+    if args.nvidia and name in ("jacobi", "sweeps", "loops"):
         line += ["--nvidia", args.nvidia]
     status, text = run(line, args.limit_s)
     if status != 0 or not made.exists():

@@ -205,13 +205,13 @@ CASES = {
 }
 
 
-def by_size(rows, dims):
+def by_size(rows):
     """us, a line for each variant, a column for each size."""
     sizes, lines = sorted({row["n"] for row in rows}), {}
     for row in rows:
         lines.setdefault(row["variant"], {})[row["n"]] = row["us"]
     cells = [[name, *(short(us.get(n)) for n in sizes)] for name, us in lines.items()]
-    return table(["variant", *(f"{n}^{dims}" for n in sizes)], cells)
+    return table(["variant", *(f"{n}^2" for n in sizes)], cells)
 
 
 def loops(path):
@@ -220,18 +220,7 @@ def loops(path):
     for case, what in CASES.items():
         if found := [row for row in rows if row.get("case") == case and "us" in row]:
             yield f"{what} ({machine(facts)}, {source(path)}), us a sweep:"
-            yield by_size(found, 2)
-
-
-def methods(path):
-    """Iterations of conjugate gradients by every variant and method, and how each converges."""
-    facts, rows = read(path)
-    noise = [row for row in rows if row.get("f") == "noise"]
-    lines = [[row["variant"], row["iterations"], f"{row['least_residual']:.1e}"] for row in noise]
-    yield f"us an iteration ({machine(facts)}, {source(path)}):"
-    yield by_size([row for row in rows if "case" not in row and "us" in row], 3)
-    yield f"A right-hand side of noise on {noise[0]['n']}^3 points, in the same run, norms over that of f:"
-    yield table(["variant", "iterations to 1e-8", "least residual, computed anew"], lines)
+            yield by_size(found)
 
 
 def documents():
@@ -256,7 +245,6 @@ def documents():
             "gpus": [part for path in gpus for part in halos_on_gpus(path)],
         },
         "docs/guides/sweeps.md": {"sweeps": each(sweeps, "sweeps")},
-        "docs/guides/poisson.md": {"methods": each(methods, "loops", "cg")},
         "docs/compilers.md": {"compilers": each(compilers, "compilers")},
         "docs/guides/loops.md": {"loops": each(loops, "loops")},
     }
