@@ -4,8 +4,6 @@ A part of ``block.py``.  A slot of n bytes holds ``packed_bytes(n)`` of data, an
 """
 # mypy: disable-error-code="empty-body"
 
-from typing import Any
-
 from .primitive import primitives
 
 PACKET_BYTES, PACKET_DATA_BYTES = 128, 120  # a packet, and what it carries beside its epoch
@@ -55,41 +53,6 @@ def combine_packets(
     ctx: int, out: int, slots: int, slot_bytes: int, src: int, count: int, epoch: int, scratch: int, me: int, n_pes: int
 ) -> None:
     """``combine``, with packets of this epoch in ``slots`` (n_pes, slot_bytes)."""
-
-
-# Numbers between blocks that run at the same time: each thread sends and takes packets for itself.
-# A slot is 16 bytes, at a multiple of 16.
-
-
-def marked(ctx: int, number: int) -> int:
-    """The number that packets of exchange ``number`` carry: with POISON if this PE has given up."""
-
-
-def send_number(slot: int, x: float, number: int) -> None:
-    """Write the float64 ``x`` and the number of the exchange, as ``marked``, to a slot of this PE, or of
-    another by pointer.  Write a slot again only when its last value is known to have been taken."""
-
-
-def all_sent() -> None:
-    """Keep the order: what this thread has sent leaves before its later instructions, which a compiler might move up."""
-
-
-def take_numbers(ctx: int, slots: tuple[int, ...], number: int, source: int) -> tuple[float, ...]:
-    """Wait until all slots carry ``number``; the float64 in each, 0.0 for an address of 0.  source: as in ``wait``"""
-
-
-def add_counted_sums(ctx: int, base: int, values: tuple[Any, ...]) -> None:
-    """``add_block_sums`` of one or two sums, a tuple of Bins (``in_kernel/exact.py``).  Each word also counts the blocks
-    that have added to it; a block adds once."""
-
-
-def counted_sums(ctx: int, base: int, before: int, now: int, keep: int, n: int) -> tuple[float, float]:
-    """Wait until all blocks of this PE have added to the first ``n`` of two sums at ``base``; return what each sum has
-    grown by since ``before``, an address of its earlier words.  The result is the same in all threads.
-
-    The words are copied to ``now``; if keep is not 0, the growth of the first sum's words is written there.  This orders
-    no other memory access: a thread that returns may not see what other blocks wrote.
-    """
 
 
 # Multicast: one access reaches the instances of a symmetric object on all PEs.

@@ -31,17 +31,9 @@ _INTS = (int, np.integer, np.bool_)  # NumPy's numbers are buffers too: the addr
 class AppKernel:
     """A kernel that is compiled on its first call, once for each kind of arguments: ints or floats."""
 
-    def __init__(
-        self,
-        context: CollectiveContext,
-        kernel: Callable[..., Any],
-        dtype: DType,
-        bounds: LaunchBounds,
-        shared_bytes: int,
-    ):
+    def __init__(self, context: CollectiveContext, kernel: Callable[..., Any], dtype: DType, bounds: LaunchBounds):
         self._backend, self._guard, self._arrays = context.backend, context.guard, context.arrays
         self._kernel, self._dtype, self._bounds = plain(kernel), dtype, bounds
-        self._shared_bytes = shared_bytes
         if dtype.name in MOVED:
             raise Unsupported(f"a kernel has no elements of {dtype.name}: convert the array, or pass a view of numbers")
         max_threads, min_blocks = bounds
@@ -99,7 +91,7 @@ class AppKernel:
 
     def _compile(self, kinds: str) -> Kernel:
         """The machine code for these kinds of arguments.  Raises TypeError with the compiler's message."""
-        options = KernelOptions(kinds, self._dtype, bounds=self._bounds, shared_bytes=self._shared_bytes)
+        options = KernelOptions(kinds, self._dtype, bounds=self._bounds)
         try:
             kernel = self._compiled[kinds] = self._backend.compiler.kernel(keyed(self._kernel), self._name, options)
         except (PennympiError, OSError, MemoryError):

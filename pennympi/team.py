@@ -208,7 +208,6 @@ class Team(OneSided, Collectives):
         dtype: DTypeLike = DEFAULT,
         most_threads: int = MAX_THREADS,
         resident: int = 0,
-        shared_bytes: int = 0,
     ) -> AppKernel:
         """Compile a plain function over ``pennympi.kernels.block`` for this team's device.  Not collective.
 
@@ -217,13 +216,12 @@ class Team(OneSided, Collectives):
         most_threads: threads of a block at most, on a GPU: a multiple of 32 up to 512
         resident: blocks that one multiprocessor must be able to hold at a time, of which the compiler gives a thread all
                   registers that this leaves; 0: as many as the compiler chooses
-        shared_bytes: dynamic shared memory of a block, on a GPU
         Raises TypeError (not a plain function of ctx and more, or with static parameters), ValueError (most_threads,
         resident), Unsupported (dtype; also complex numbers and bools).
         """
         self._guard.check_open()
         bounds = LaunchBounds(most_threads, resident)
-        return AppKernel(self._context, kernel, dtype_of(dtype), bounds, shared_bytes)
+        return AppKernel(self._context, kernel, dtype_of(dtype), bounds)
 
     def compile(self, kernels: Iterable[AppKernel]) -> None:
         """Compile kernels before their first launch.  Not collective.

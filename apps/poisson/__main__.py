@@ -7,25 +7,21 @@ f is that of a known solution, which --verify compares with.  Installed it is py
 """
 
 import argparse
-import io
 import math
-import sys
 import time
-from functools import partial
 from typing import Any
 
+import numpy as np
 from mpi4py import MPI
 
 import pennympi
 
-from ..program.arguments import Parser, at_least, fail, not_negative
+from ..program.arguments import Parser, at_least, not_negative
 from . import manufactured
-from .problem import Problem
-from .solver import METHODS, TABLE, Solver
+from .solver import Problem, Solver
 
 TOL = {"float32": 1e-5, "float64": 1e-8}
-FIELDS, BESIDE, SPARE_BYTES = 7, 48, 64 << 20  # of the heap: fields, halos and gaps of a row, the rest
-ENDINGS = {"converged": "", "iterations": ", not converged", "diverged": ", DIVERGED: the residual is not finite"}
+FIELDS, BESIDE, SPARE_BYTES = 5, 48, 64 << 20  # of the heap: fields, halos and gaps of a row, the rest
 
 
 def shape(text: str) -> tuple[int, ...]:
@@ -36,9 +32,8 @@ def shape(text: str) -> tuple[int, ...]:
     return numbers
 
 
-def options(comm: Any, argv: list[str] | None) -> argparse.Namespace:
-    """The command line.  periodic: by dimension"""
-    tables = {"variant": {name: form.sentence for name, form in TABLE.items()}, "method": METHODS}
+def options(comm: Any, argv: list[str] | None) -> tuple[Problem, argparse.Namespace]:
+    """The problem of the command line, and the other options."""
     parser = Parser(comm, prog="python -m apps.poisson", allow_abbrev=False)
     add = parser.add_argument
     add("--shape", type=shape, default=(63, 63, 63), help="two or three numbers of points (63x63x63)")
@@ -46,56 +41,49 @@ def options(comm: Any, argv: list[str] | None) -> argparse.Namespace:
     add("--dtype", choices=TOL, default="float64", help="of the fields (%(default)s)")
     add("--tol", type=not_negative, help="residual over right-hand side at which to stop (1e-8; float32: 1e-5)")
     add("--niter", type=at_least(1), default=10000, help="largest number of iterations (%(default)s)")
-    for word, rows in tables.items():
-        sentences = "; ".join(f"{name}: {sentence}" for name, sentence in rows.items())
-        add(f"--{word}", choices=rows, default=next(iter(rows)), help=f"(%(default)s) {sentences}")
     add("--verify", action="store_true", help="compare with the known solution: PASS or FAIL")
     add("--output", metavar="FILE.h5", help="write u")
     given = parser.parse_args(argv)
-    axes = "xyz"[: len(given.shape)]
+    axes, tol = "xyz"[: len(given.shape)], TOL[given.dtype] if given.tol is None else given.tol
     if set(given.periodic) - set(axes):
         parser.error(f"--periodic must be made of the letters {axes}, got {given.periodic}")
-    given.periodic = tuple(axis in given.periodic for axis in axes)
-    return given
+    try:
+        return Problem(given.shape, tuple(axis in given.periodic for axis in axes), given.dtype, tol, given.niter), given
+    except ValueError as error:
+        parser.error(str(error))
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run with these arguments (None: the command line's).  Returns 0; 1 for FAIL, and if the solve diverges."""
     comm = MPI.COMM_WORLD
-    given = options(comm, argv)
-    tol = TOL[given.dtype] if given.tol is None else given.tol
-    problem = Problem(given.shape, given.periodic, given.dtype, tol, given.niter, method=given.method)
-    heap_bytes = FIELDS * math.prod(n + BESIDE for n in problem.shape) * problem.item_bytes // comm.size + SPARE_BYTES
-    with pennympi.init(comm, heap_bytes=heap_bytes) as team:
-        try:
-            solver = Solver(team, problem, given.variant)
-        except ValueError as error:
-            team.finalize()
-            fail(comm, str(error))
-        say = partial(print, file=sys.stdout if team.me == 0 else io.StringIO(), flush=True)
-        f = manufactured.right_side(solver.grid, problem)
+    problem, given = options(comm, argv)
+    field_bytes = math.prod(n + BESIDE for n in problem.shape) * np.dtype(problem.dtype).itemsize
+    with pennympi.init(comm, heap_bytes=FIELDS * field_bytes // comm.size + SPARE_BYTES) as team:
+        solver = Solver(team, problem)
         for _ in range(2 if team.backend == "cuda" else 1):  # there the first solve loads kernels and captures loops
-            solver.set_f(f)
+            solver.set_f(manufactured.right_side(solver.grid, problem))
             team.barrier()
             team.synchronize()
             begin_s = time.perf_counter()
-            reason, history = solver.run()
+            norms = solver.run()
             seconds = max(comm.allgather(time.perf_counter() - begin_s))
-        sizes, parts = ("x".join(map(str, numbers)) for numbers in (problem.shape, solver.grid.dims))
-        on, us = f"{team.n_pes} PEs ({parts}, {team.backend})", 1e6 * seconds / len(history)
-        say(f"{sizes} of {problem.dtype} on {on}, variant {given.variant}, method {given.method}")
-        say(f"{len(history)} iterations, residual {history[-1]:.3e}{ENDINGS[reason]}")
-        say(f"{seconds:.4f} s, {us:.1f} us an iteration, {problem.points / us / 1e3:.4f} GLUP/s")
-        if given.output:
-            solver.fields.set("r", solver.u())
-            solver.grid.save(given.output, u=solver.fields["r"])
-        passed = reason != "diverged"
+        us, passed = 1e6 * seconds / len(norms), math.isfinite(norms[-1])
+        lines = [
+            f"{problem.dtype} {problem.shape} over {solver.grid.dims} PEs, {team.backend}",
+            f"{len(norms)} iterations, residual {norms[-1]:.3e}, {problem.tol:g} wanted",
+            f"{seconds:.4f} s, {us:.1f} us an iteration, {math.prod(problem.shape) / us / 1e3:.4f} GLUP/s",
+        ]
         if given.verify and passed:
             passed, line = manufactured.judge(solver)
-            say(f"{'PASS' if passed else 'FAIL'}: {line}")
+            lines.append(f"{'PASS' if passed else 'FAIL'}: {line}")
+        if given.output:
+            solver.fields["u"] *= solver.unit
+            solver.grid.save(given.output, u=solver.fields["u"])
+        if team.me == 0:
+            print(*lines, sep="\n", flush=True)
         solver.free()
     return int(not passed)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    raise SystemExit(main())

@@ -1,115 +1,109 @@
-"""``update_direction`` and ``update_solution`` on a CPU, where a block is one thread; pairs.py has them for a GPU.
+"""The kernels of conjugate gradients.  A block takes whole rows of the part, along z; its threads go along a row.
 
-Both backends run ``note``, which counts iterations, and ``inner`` and ``residual``, which work by rows of nz points.
-Products that are added are made by ``product``, which no compiler fuses with the sum, so all kernels give the same bits.
+``product`` makes each product that a sum takes, so that no compiler fuses the two: both devices compute the same bits.
 """
 
-from pennympi.kernels.block import (
-    add_shared,
-    block,
-    blocks,
-    copy,
-    is_leader,
-    lanes,
-    load,
-    product,
-    read_epoch,
-    real,
-    store,
-    sync,
-)
-from pennympi.kernels.in_kernel import MAX_VALUES, WORDS, WORDS_BYTES, add_to_bins, add_to_words, no_bins, read_sum
+from typing import NamedTuple
 
-from .points import applied, direction, directions_of, now_of, ratio, row_at
-from .records import Part, Scalars, Vectors
+from pennympi.kernels.block import Elements, block, blocks, lanes, load, product, real, store
+from pennympi.kernels.in_kernel import MAX_VALUES, WORDS_BYTES, add_to_bins, add_to_words, no_bins
 
-MARK = WORDS - 1  # the word of a sum r * r that counts the PEs which did the iteration
+from .sums import Sums, last_square, ratio
+
+MOST_IN_BLOCK = MAX_VALUES // 4  # values that a block may add where it is one thread: see in_kernel/exact.py
 
 
-def chunk_of(part: Part):
-    """The number of rows that one thread may add to its bins before it must turn them into words."""
-    return max(1, MAX_VALUES // 4 // part.nz)
+class Part(NamedTuple):
+    """This PE's part of the grid.  A grid of two dimensions is one plane.
 
-
-def update_direction(ctx, part: Part, v: Vectors, s: Scalars, ahead: int):
-    """The first half of an iteration: the new direction, and the sum p * A p.
-
-    The halo of r has arrived, and the halo of the old direction was computed in the same way: no direction is sent.
+    nx, ny, nz: number of own points along each dimension
+    first:      index of the first own point in a field
+    plane, row: distance between neighbours along x and along y, in elements
+    wx, wy, wz: weights of the three differences; wx of a plane is 0
     """
-    now, rows, chunk = now_of(s, ahead), part.nx * part.ny, chunk_of(part)
-    d, beta = directions_of(v, now.k), ratio(now.rr, now.before)
-    for x in range(-1, part.nx + 1 if now.goes_on else -1):
-        for y in range(-1, part.ny + 1):
-            at, own_x, own_y = part.first + x * part.plane + y * part.row, 0 <= x < part.nx, 0 <= y < part.ny
-            ends = 1 if own_x and own_y else 0
-            for i in range(at - ends, at + part.nz + ends if own_x or own_y else at):
-                store(d.new, i, direction(d, beta, i))
-    for start in range(0, rows if now.goes_on else 0, chunk):
-        bins = no_bins()
-        for row in range(start, min(start + chunk, rows)):
-            at = row_at(part, row)
-            for i in range(at, at + part.nz):
-                bins = add_to_bins(bins, (1.0 * load(d.new, i)) * (1.0 * applied(part, d.new, i)))
-        add_to_words(s.pap + now.k * s.stride, bins)
+
+    nx: int
+    ny: int
+    nz: int
+    first: int
+    plane: int
+    row: int
+    wx: float
+    wy: float
+    wz: float
 
 
-def update_solution(ctx, part: Part, v: Vectors, s: Scalars, ahead: int):
-    """The second half: u += alpha p, r -= alpha A p, and the sum r * r."""
-    now, rows, chunk = now_of(s, ahead), part.nx * part.ny, chunk_of(part)
-    p, alpha = directions_of(v, now.k).new, ratio(now.rr, read_sum(s.total + now.k * s.stride))
-    for start in range(0, rows if now.goes_on else 0, chunk):
-        bins = no_bins()
-        for row in range(start, min(start + chunk, rows)):
-            at = row_at(part, row)
-            for i in range(at, at + part.nz):
-                store(v.u, i, load(v.u, i) + product(real(alpha), load(p, i)))
-                left = load(v.r, i) - product(real(alpha), applied(part, p, i))
-                store(v.r, i, left)
-                bins = add_to_bins(bins, (1.0 * left) * (1.0 * left))
-        add_to_words(s.rr + now.k * s.stride, bins)
-    mark(s, now.k, now.goes_on)
+class Vectors(NamedTuple):
+    """The fields: the solution, the right-hand side, the residual and the direction of the search."""
+
+    u: Elements
+    f: Elements
+    r: Elements
+    p: Elements
 
 
-def mark(s: Scalars, k, goes_on):
-    """Record in the sum's words that this PE does iteration k."""
-    if block() == 0 and is_leader() and goes_on:
-        add_shared(s.rr + k * s.stride, MARK, 1)
+def rows(part: Part):
+    """The rows of own points that this block takes."""
+    return range(block(), part.nx * part.ny, blocks())
 
 
-def note(ctx, s: Scalars, number: int, totals, value):
-    """After ``number`` iterations: count those that were done, and store the last r * r as the float64 ``value``.
-
-    totals: on several PEs, the address of the iteration's two sums over all PEs; on one PE, 0
-    """
-    k = read_epoch(s.runs, 0)
-    done, at = k, s.history + (k + 1) * WORDS_BYTES
-    if totals != 0:
-        copy(at + WORDS_BYTES, totals + WORDS_BYTES, WORDS_BYTES)
-        for i in lanes(0, 2 * WORDS):
-            add_shared(s.pap, i, -read_epoch(s.pap, i))
-    sync()
-    for j in range(1, number + 1):
-        done += min(1, read_epoch(at + j * WORDS_BYTES, MARK))
-    for _ in lanes(0, 1):
-        add_shared(s.runs, 0, done - k)
-        store(value, 0, read_sum(s.history + (done + 1) * WORDS_BYTES))
+def points(part: Part, row):
+    """The points of a row that this thread takes, as indices in a field."""
+    first = part.first + row // part.ny * part.plane + row % part.ny * part.row
+    return lanes(first, first + part.nz)
 
 
-def inner(ctx, part: Part, a, b, words):
-    """Add the dot product of two fields to ``words``."""
-    chunk = chunk_of(part) * blocks()
-    for start in range(0, part.nx * part.ny, chunk):
-        bins = no_bins()
-        for row in range(start + block(), min(start + chunk, part.nx * part.ny), blocks()):
-            at = row_at(part, row)
-            for i in lanes(at, at + part.nz):
-                bins = add_to_bins(bins, (1.0 * load(a, i)) * (1.0 * load(b, i)))
-        add_to_words(words, bins)
+def applied(part: Part, u, i):
+    """A u at a point: -laplace(u), scaled."""
+    twice = load(u, i) + load(u, i)
+    x = product(real(part.wx), twice - (load(u, i - part.plane) + load(u, i + part.plane)))
+    y = product(real(part.wy), twice - (load(u, i - part.row) + load(u, i + part.row)))
+    return (x + y) + product(real(part.wz), twice - (load(u, i - 1) + load(u, i + 1)))
 
 
-def residual(ctx, part: Part, r, f, u):
-    """r = f - A u."""
-    for row in range(block(), part.nx * part.ny, blocks()):
-        at = row_at(part, row)
-        for i in lanes(at, at + part.nz):
-            store(r, i, load(f, i) - applied(part, u, i))
+def add_product(bins, x, y):
+    """The bins with x * y added, which is rounded once, to float64."""
+    return add_to_bins(bins, (1.0 * x) * (1.0 * y))
+
+
+def update_direction(ctx, part: Part, v: Vectors, s: Sums):
+    """p = r + beta p."""
+    beta = real(ratio(last_square(s), last_square(s) - WORDS_BYTES))
+    for row in rows(part):
+        for i in points(part, row):
+            store(v.p, i, load(v.r, i) + product(beta, load(v.p, i)))
+
+
+def sum_curvature(ctx, part: Part, v: Vectors, s: Sums):
+    """The sum p * A p.  The halo of p has arrived."""
+    bins = no_bins()
+    for row in rows(part):
+        for i in points(part, row):
+            bins = add_product(bins, load(v.p, i), applied(part, v.p, i))
+    add_to_words(s.current, bins)
+
+
+def update_solution(ctx, part: Part, v: Vectors, s: Sums):
+    """u += alpha p, r -= alpha A p, and the sum r * r."""
+    alpha, bins = real(ratio(last_square(s), s.current)), no_bins()
+    for row in rows(part):
+        for i in points(part, row):
+            store(v.u, i, load(v.u, i) + product(alpha, load(v.p, i)))
+            rest = load(v.r, i) - product(alpha, applied(part, v.p, i))
+            store(v.r, i, rest)
+            bins = add_product(bins, rest, rest)
+    add_to_words(s.current + WORDS_BYTES, bins)
+
+
+def compute_residual(ctx, part: Part, v: Vectors, s: Sums):
+    """r = f - A u, and the sum r * r.  The halo of u has arrived."""
+    bins = no_bins()
+    for row in rows(part):
+        for i in points(part, row):
+            rest = load(v.f, i) - applied(part, v.u, i)
+            store(v.r, i, rest)
+            bins = add_product(bins, rest, rest)
+    add_to_words(s.current + WORDS_BYTES, bins)
+
+
+BY_ROWS = update_direction, sum_curvature, update_solution, compute_residual

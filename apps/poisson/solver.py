@@ -1,100 +1,150 @@
-"""A solve, by one of the variants: iterations until the residual is small enough."""
+"""A solve: kernels, exchanges of halos and AllReduces on one stream, in a loop that ends on the device."""
 
 import math
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
-from ..program.device import to_numpy
-from .loop import Loop
-from .on_chip import OnChip
-from .problem import Problem
+from pennympi.kernels.in_kernel import MAX_TOTAL, WORDS
 
-TABLE = {"loop": Loop, "on_chip": OnChip}
-METHODS = {  # each variant says in ``methods`` which it has
-    "cg": "two sums an iteration, one after the other (Hestenes and Stiefel 1952)",
-    "one_sum": "both at once (Chronopoulos and Gear 1989)",
-    "pipelined": "both at once, while A is applied (Ghysels and Vanroose 2014)",
-}
+from ..program.device import array_module, to_numpy
+from . import kernels
+from .kernels import MOST_IN_BLOCK, Part, Vectors
+from .sums import Sums, end_iteration, floats
+
+BLOCKS, THREADS, WARP = {"host": 1, "cuda": 132 * 8}, 256, 32  # of a launch
 
 
-def why_not(variant: str, team: Any, problem: Problem) -> str:
-    """Why the variant can't solve this here, the same on all PEs; "" if it can.  Collective."""
-    if problem.method not in TABLE[variant].methods:
-        return f"it has no method {problem.method}, but {', '.join(TABLE[variant].methods)}"
-    return TABLE[variant].why_not(team, problem)
+@dataclass
+class Problem:
+    """-laplace(u) = f on the unit square or cube.
 
+    shape:    number of points by dimension, two or three; the last dimension is contiguous in memory
+    periodic: by dimension.  Where it is not, u is 0 at distance h from the first and the last point, h = 1 / (n + 1)
+    dtype:    of the fields; dot products are sums in float64
+    tol:      norm of the residual, over that of f, at which the iterations end
+    niter:    largest number of iterations;  replace: number of those after which the residual is computed anew from u
+    Raises ValueError for what can't be solved.
+    """
 
-class Outcome(NamedTuple):
-    """How a solve ended: "converged", "diverged" or "iterations"; the norm of r over that of f after each iteration."""
+    shape: tuple[int, ...]
+    periodic: tuple[bool, ...]
+    dtype: str = "float64"
+    tol: float = 1e-8
+    niter: int = 10000
+    replace: int = 100
 
-    reason: str
-    history: list[float]
+    def __post_init__(self) -> None:
+        if all(self.periodic):
+            raise ValueError("u is known up to a constant where all dimensions wrap around: let one of them have ends")
+        if self.shape[-1] > MOST_IN_BLOCK or math.prod(self.shape) > MAX_TOTAL:
+            raise ValueError(f"give at most {MOST_IN_BLOCK} points in the last dimension, and {MAX_TOTAL} in all")
+        self.spacings = [1.0 / (n + (not around)) for n, around in zip(self.shape, self.periodic, strict=True)]
+        self.scale = min(self.spacings) ** 2  # the kernels' operator is -laplace times this
 
 
 class Solver:
-    """Solves a problem on a team by a variant.  All methods are collective.
+    """Conjugate gradients on a team.  All methods are collective.
 
     unit: the kernels' u times this is u.  They solve for a right-hand side whose largest value is between 1/2 and 1, so
           that the exact sums, which have fixed places, lose nothing; the factor is a power of two, hence exact
-    Raises ValueError where the variant can't run.
     """
 
-    def __init__(self, team: Any, problem: Problem, variant: str = "loop"):
-        if reason := why_not(variant, team, problem):
-            raise ValueError(f"the variant {variant} cannot run here: {reason}")
-        self.team, self.problem, self.variant = team, problem, variant
-        self.steps = TABLE[variant](team, problem)
-        self.grid, self.fields = self.steps.grid, self.steps.fields
-        self.free, self.unit, self.norm_of_f = self.steps.free, 1.0, 1.0
+    def __init__(self, team: Any, problem: Problem):
+        self.team, self.problem, self.stream = team, problem, team.stream()
+        self.grid = team.grid(problem.shape, periodic=problem.periodic, halo=1)
+        self.fields = {name: self.grid.zeros(problem.dtype) for name in Vectors._fields}
+        self.unit = self.norm_of_f = 1.0
+        zeros, shape = array_module(team).zeros, (problem.niter + 2, WORDS)
+        self._sums = Sums(team.zeros((2, WORDS), "int64"), zeros(shape, "int64"), zeros(1, "int64"))
+        self._value = zeros(1, "float64")
+        self._args = part_of(self.grid, self.fields["u"], problem), Vectors(**self.fields), self._sums
+        self._kernels = {step: team.kernel(step, problem.dtype, most_threads=THREADS) for step in kernels.BY_ROWS}
+        self._end_iteration = team.kernel(end_iteration, "float64", most_threads=WARP)
+        team.compile([*self._kernels.values(), self._end_iteration])
+        self._exchange_u, self._exchange_p = (self.grid.plan_exchange(self.fields[name]) for name in "up")
+        self._add_curvatures, self._add_squares = (team.plan_allreduce(x, x, op="sum") for x in self._sums.current)
+        self._loop = cache(lambda most, below: team.plan_loop(self._iterate, self._value, below, most))
+
+    def free(self) -> None:
+        """Free all symmetric memory, after everything enqueued has run on this PE and on its peers."""
+        self.team.barrier(stream=self.stream)
+        self.team.synchronize(self.stream)
+        for array in (*self.fields.values(), self._sums.current):
+            self.team.free(array)
+
+    def _launch(self, step: Any, stream: Any) -> None:
+        """Enqueue a kernel that goes by rows."""
+        part = self._args[0]
+        n_rows = part.nx * part.ny
+        blocks = max(-(-n_rows // (MOST_IN_BLOCK // part.nz)), min(n_rows, BLOCKS[self.team.backend]))
+        threads = min(THREADS, -(-part.nz // WARP) * WARP)
+        self._kernels[step](blocks, *self._args, stream=stream, threads=threads)
+
+    def _iterate(self, stream: Any) -> None:
+        """Enqueue an iteration: the body of the loop."""
+        self._launch(kernels.update_direction, stream)
+        self._exchange_p(stream=stream)
+        self._launch(kernels.sum_curvature, stream)
+        self._add_curvatures(stream=stream)
+        self._launch(kernels.update_solution, stream)
+        self._add_squares(stream=stream)
+        self._end_iteration(1, self._sums, self._value, stream=stream, threads=WARP)
 
     def set_f(self, own: np.ndarray) -> None:
         """Set the right-hand side, this PE's own points of f, and u to 0.  own: broadcast to ``grid.own``, in float64"""
         scaled = np.broadcast_to(np.asarray(own, np.float64), self.grid.own) * self.problem.scale
         largest = self.team.comm.allreduce(float(np.abs(scaled).max(initial=0.0)), op=MPI.MAX)
         self.unit = 2.0 ** math.frexp(largest)[1] if 0.0 < largest < math.inf else 1.0
-        self.fields.set("f", scaled / self.unit)
-        if self.problem.singular:
-            self.fields.set("f", scaled / self.unit - self._mean("f"))
-        for name, array in self.fields.items():
-            if name != "f":
-                array[...] = 0
+        for name in "up":
+            self.fields[name][...] = 0
+        self.grid.interior(self.fields["f"])[...] = array_module(self.team).asarray(scaled / self.unit)
         self.team.synchronize()
-        self.norm_of_f = math.sqrt(self.steps.product("f", "f")) or 1.0
+        self.norm_of_f = 1.0
+        self.norm_of_f = self.residual() or 1.0
 
-    def _mean(self, name: str) -> float:
-        """The mean of a field: the same bits on any number of PEs."""
-        self.fields.set("r", np.ones(self.grid.own))
-        self.team.synchronize()
-        return float(self.steps.product(name, "r")) / self.problem.points
+    def residual(self, done: int = 0) -> float:
+        """The norm of f - A u over that of f, which becomes r after ``done`` iterations.  The direction is kept."""
+        self._exchange_u(stream=self.stream)
+        self._launch(kernels.compute_residual, self.stream)
+        self._add_squares(stream=self.stream)
+        with self.stream:
+            self._sums.history[done + 1] = self._sums.current[1]
+            self._sums.current[...] = 0
+        self.team.synchronize(self.stream)
+        return math.sqrt(floats(to_numpy(self._sums.history[done + 1 : done + 2]))[0]) / self.norm_of_f
 
-    def run(self) -> Outcome:
-        """Iterate from u on until the residual is small enough, or ``niter`` iterations are done.
+    def run(self) -> list[float]:
+        """Iterate from u on until the residual is small enough or not finite, or ``niter`` iterations are done.
 
         The host asks nothing in between, but where the residual is computed anew.
+        Returns the norm of r over that of f after each iteration.
         """
-        problem, steps, history = self.problem, self.steps, list[float]()
-        below = (problem.tol * self.norm_of_f) ** 2
-        steps.start()
-        while (done := len(history)) < problem.niter:
-            if done:
-                steps.replace(done)
-            steps.iterate(min(steps.sums.period, problem.niter - done), below)
-            sums = steps.sums.read(done + 1, steps.done() + 1)
-            history += (np.sqrt(sums) / self.norm_of_f).tolist()
-            if not sums[-1] > below or math.isinf(sums[-1]):
-                return Outcome("converged" if sums[-1] <= below else "diverged", history)
-        return Outcome("iterations", history)
-
-    def residual(self) -> float:
-        """The norm of f - A u over that of f, computed anew."""
-        self.steps.start()
-        self.steps.done()
-        return math.sqrt(self.steps.sums.read(0, 1)[0]) / self.norm_of_f
+        problem, norms, square = self.problem, list[float](), math.inf
+        period, below = problem.replace or problem.niter, (problem.tol * self.norm_of_f) ** 2
+        with self.stream:
+            self._sums.count[...] = 0
+            self._sums.history[...] = 0
+        while (done := len(norms)) < problem.niter and (done == 0 or below < square < math.inf):
+            self.residual(done)
+            self._loop(min(period, problem.niter - done), below)(self.stream)
+            self.team.synchronize(self.stream)
+            *_, square = squares = floats(to_numpy(self._sums.history[done + 2 : int(self._sums.count[0]) + 2]))
+            norms += [math.sqrt(one) / self.norm_of_f for one in squares]
+        return norms
 
     def u(self) -> np.ndarray:
-        """This PE's own points of the solution, float64 (own); where a constant can be added to it, its mean is 0."""
-        self.team.synchronize(self.steps.stream)
-        own = to_numpy(self.grid.interior(self.fields["u"])).astype(np.float64)
-        return (own - self._mean("u") if self.problem.singular else own) * self.unit
+        """This PE's own points of the solution, float64 (own)."""
+        self.team.synchronize(self.stream)
+        return to_numpy(self.grid.interior(self.fields["u"])).astype(np.float64) * self.unit
+
+
+def part_of(grid: Any, field: Any, problem: Problem) -> Part:
+    """This PE's part, as it lies in a field."""
+    strides = [stride // field.itemsize for stride in field.strides]
+    (nx, plane), (ny, row), (nz, _) = [(1, 0), *zip(grid.own, strides, strict=True)][-3:]
+    weights = [0.0, *(problem.scale / h**2 for h in problem.spacings)][-3:]
+    return Part(nx, ny, nz, plane + row + 1, plane, row, *weights)

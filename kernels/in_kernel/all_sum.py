@@ -14,8 +14,6 @@ from ..block import Words, add_shared, arrive_last, copy, lanes, put_signal, rea
 from .exact import WORD_BYTES, WORDS, WORDS_BYTES, Bins, add_to_words, read_sum
 
 EPOCH_WORDS = 16  # the last finished epoch, the counter of ``arrive_last``, and the rest of a cache line
-COUNTED_WORDS = 2 * WORDS  # of one buffer of ``counted.py``, a line; it has two buffers of words and four copies of them
-STATE_WORDS = EPOCH_WORDS + 6 * COUNTED_WORDS
 PARTS = 5  # of n_sums * WORDS words each: words, sums, seen, and the two buffers of the outbox
 
 
@@ -34,7 +32,7 @@ class GridBarrier(NamedTuple):
 
 def grid_barrier_words(n_pes: int, n_sums: int) -> int:
     """64-bit words of the memory: state; words, sums, seen; outbox (2 buffers); signals and inbox (2 buffers, n_pes)."""
-    return STATE_WORDS + n_sums * WORDS * (PARTS + 2 * n_pes) + 2 * n_pes
+    return EPOCH_WORDS + n_sums * WORDS * (PARTS + 2 * n_pes) + 2 * n_pes
 
 
 def all_sum(ctx, barrier: GridBarrier, epoch, bins: Bins):
@@ -56,7 +54,7 @@ def last_grid_barrier(barrier: GridBarrier):
 
 def words_at(barrier: GridBarrier, k):
     """Address of the words that this PE adds value k to.  They are never reset."""
-    return barrier.memory + STATE_WORDS * WORD_BYTES + k * WORDS_BYTES
+    return barrier.memory + EPOCH_WORDS * WORD_BYTES + k * WORDS_BYTES
 
 
 def sums_at(barrier: GridBarrier, k):

@@ -14,7 +14,7 @@ from ..compile.digest import kernel_hash, keyed
 from ..compile.options import BOUNDS, KernelOptions, LaunchBounds
 from ..compile.unroll import unrolled
 from ..kernels.algorithm import MAX_THREADS
-from . import combine, lines, multicast, numbers, packets, pointers, primitives, remote, waits
+from . import combine, lines, multicast, packets, pointers, primitives, remote, waits
 from .elements import accessors
 from .elements import implementations as element_implementations
 from .gpu import VERSIONS, device_function, ptx, types
@@ -37,7 +37,6 @@ _EVERYWHERE = {
     ),
     waits: ("wait", "wait_all", "refuse_count", "missing_line"),
     packets: ("send_packets", "receive_packets"),
-    numbers: ("marked", "send_number", "all_sent", "take_numbers", "add_counted_sums", "counted_sums"),
     lines: ("put_lines",),
 }  # fmt: skip
 _TO_PEERS = ("put", "stage_for_put", "get", "put_signal", "fence", "signal", "signal_all")

@@ -7,7 +7,6 @@ import numpy as np
 
 from ..compile import context as ctx_words
 from ..compile.context import UNREACHABLE
-from ..kernels.in_kernel.exact import BAD_WORD, WORDS, WORDS_BYTES, SumWords, as_float, in_units
 from .intrinsics import (
     call,
     copy_bytes,
@@ -20,8 +19,6 @@ from .intrinsics import (
 )
 from .numba_cpu import device_function
 
-sum_of_words = device_function(as_float)
-units_of = device_function(in_units)
 IMPLEMENTATIONS: dict[str, Any] = {"block": read_block, "blocks": read_blocks, "lanes": range}
 
 
@@ -78,27 +75,6 @@ def add_block_sums(base, x):
             add_shared(base, k, int(x[k]))
         elif k == 0:
             add_shared(base, len(x), 1)
-
-
-@implementation
-def add_counted_sums(ctx, base, values):
-    k = 0
-    for bins in values:  # without a count: the only block has added when it goes on
-        add_block_sums(base + k * WORDS_BYTES, units_of(bins))
-        k += 1
-
-
-@implementation
-def counted_sums(ctx, base, before, now, keep, n):
-    totals = np.zeros(2)
-    for k in range(n):
-        grown = [load_word(base + 8 * i) - load_word(before + 8 * i) for i in range(k * WORDS, (k + 1) * WORDS)]
-        totals[k] = sum_of_words(SumWords(grown[0], grown[1], grown[2], grown[3], grown[4], grown[5], grown[BAD_WORD]))
-        for i in range(WORDS):
-            store_word(now + 8 * (k * WORDS + i), load_word(base + 8 * (k * WORDS + i)))
-            if keep != 0 and k == 0:
-                store_word(keep + 8 * i, grown[i])
-    return totals[0], totals[1]
 
 
 @implementation

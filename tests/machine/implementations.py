@@ -13,12 +13,8 @@ import numpy as np
 from greenlet import getcurrent
 from sweep_reference import multiply_add
 
-from pennympi.kernels.in_kernel import WORDS, SumWords, as_float
-from pennympi.kernels.in_kernel.exact import in_units
-
 Body = Callable[..., Any]
 IMPLEMENTATIONS: dict[str, Body] = {}
-COUNTED = 1 << 52  # what a block counts for in a word of a counted sum
 
 
 def entered(work: Body, primitive: Body) -> Body:
@@ -73,33 +69,6 @@ def after_barrier(work: Body) -> Body:
             work(b, *args)
 
     return entered(work, primitive)
-
-
-@each
-def add_counted_sums(b, ctx, base, values):
-    totals = b.block.total(b, np.array([(*in_units(bins), 0) for bins in values]))
-    if b.number == 0:
-        for k, value in np.ndenumerate(totals):
-            add_shared(b, base, k[0] * WORDS + k[1], int(value) + COUNTED)
-        b.scheduler.wake(("counted", b.pe))
-
-
-@leader
-def counted_sums(b, ctx, base, before, now, keep, n):
-    def grown(i):
-        return b.memory.load(b.pe, base + 8 * i) - b.memory.load(b.pe, before + 8 * i)
-
-    blocks, totals = b.launch.blocks * COUNTED, [0.0] * 2
-    for k in range(n):
-        words = [k * WORDS + i for i in range(WORDS - 1)]
-        while any(grown(i) + COUNTED // 2 < blocks for i in words):
-            b.sleep(("counted", b.pe))
-        totals[k] = as_float(SumWords(*(grown(i) - blocks for i in words)))
-        for i in words:
-            if keep and k == 0:
-                b.memory.store(b.pe, keep + 8 * i, grown(i) - blocks)
-            b.memory.store(b.pe, now + 8 * i, b.memory.load(b.pe, base + 8 * i))
-    return tuple(totals)
 
 
 @between_barriers

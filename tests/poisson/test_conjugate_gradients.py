@@ -1,8 +1,8 @@
-"""Conjugate gradients under mpirun: one PE's bits from every variant, and NumPy's answer."""
+"""Conjugate gradients under mpirun: one PE's bits, and NumPy's answer."""
 
+import math
 import zlib
 from functools import cache
-from random import Random
 
 import numpy as np
 import pytest
@@ -10,34 +10,26 @@ from mpi4py import MPI
 
 import pennympi
 from apps.poisson.manufactured import right_side
-from apps.poisson.points import quotient
-from apps.poisson.problem import Problem
-from apps.poisson.solver import TABLE, Solver, why_not
+from apps.poisson.solver import Problem, Solver
 
 pytestmark = pytest.mark.mpi
 N_PES = MPI.COMM_WORLD.size
-every_pair = pytest.mark.parametrize(
-    ("variant", "method"), [(variant, method) for variant, form in TABLE.items() for method in form.methods]
-)
 
 
-def problem_of(shape, around, method="cg", **how):
-    return Problem(shape, tuple(axis in around for axis in "xyz"[: len(shape)]), method=method, **how)
+def problem_of(shape, around, **how):
+    return Problem(shape, tuple(axis in around for axis in "xyz"[: len(shape)]), **how)
 
 
-def solved(team, problem, variant="loop", f_of=right_side):
-    """(checksum of u, history) on every PE, and the whole u on PE 0.  Skips what cannot run here."""
-    if reason := why_not(variant, team, problem):
-        assert team.backend == "host" or variant == "on_chip"
-        pytest.skip(reason)
-    solver = Solver(team, problem, variant)
+def solved(team, problem, f_of=right_side):
+    """(checksum of u, norms) on every PE, and the whole u on PE 0."""
+    solver = Solver(team, problem)
     solver.set_f(f_of(solver.grid, problem))
-    history = solver.run().history
+    norms = solver.run()
     whole = solver.grid.gather(solver.fields["u"])
     if whole is not None:
         whole = whole * solver.unit
     solver.free()
-    return team.comm.bcast(zlib.crc32(whole) if team.me == 0 else None), history, whole
+    return team.comm.bcast(zlib.crc32(whole) if team.me == 0 else None), norms, whole
 
 
 @pytest.fixture(scope="module")
@@ -48,34 +40,31 @@ def team():
 
 @pytest.fixture(scope="module")
 def alone(team):
-    """(checksum of u, history) of a solve by PE 0 alone and kernels in a loop, on every PE."""
+    """(checksum of u, norms) of a solve by PE 0 alone, on every PE."""
 
     @cache
-    def found(shape, around, dtype, niter, method):
+    def found(shape, around, dtype, niter):
         one, result = team.comm.Split(0 if team.me == 0 else MPI.UNDEFINED), None
         if team.me == 0:
             with pennympi.init(one) as single:
-                variant = next(name for name, form in TABLE.items() if method in form.methods)
-                problem = problem_of(shape, around, method, dtype=dtype, tol=0.0, niter=niter, replace=20)
-                result = solved(single, problem, variant)[:2]
+                result = solved(single, problem_of(shape, around, dtype=dtype, tol=0.0, niter=niter, replace=20))[:2]
         return team.comm.bcast(result)
 
     return found
 
 
-@every_pair
 @pytest.mark.parametrize(
     ("shape", "around", "dtype", "niter"),
     [
         ((17, 19), "", "float64", 40),
         ((17, 16), "y", "float32", 20),
         ((18, 16, 17), "xz", "float64", 20),
-        ((32, 32, 16), "yz", "float64", 40),  # a part of it is a brick, or several, of the variant on the chip
+        ((32, 32, 16), "yz", "float64", 40),
     ],
 )
-def test_the_bits_of_one_pe(team, alone, variant, method, shape, around, dtype, niter):
-    problem = problem_of(shape, around, method, dtype=dtype, tol=0.0, niter=niter, replace=20)
-    assert solved(team, problem, variant)[:2] == alone(shape, around, dtype, niter, method)
+def test_one_pes_bits(team, alone, shape, around, dtype, niter):
+    problem = problem_of(shape, around, dtype=dtype, tol=0.0, niter=niter, replace=20)
+    assert solved(team, problem)[:2] == alone(shape, around, dtype, niter)
 
 
 def applied(problem, u):
@@ -89,7 +78,7 @@ def applied(problem, u):
 
 
 def plain(problem, f):
-    """NumPy's u and the norms of its residuals over that of f, by the plain method."""
+    """NumPy's u and the norms of its residuals over that of f."""
     u, r, p, norms = np.zeros(f.shape), f.copy(), np.zeros(f.shape), []
     rr, beta = float((r * r).sum()), 0.0
     while len(norms) < problem.niter and (not norms or norms[-1] > problem.tol):
@@ -103,82 +92,62 @@ def plain(problem, f):
     return u, norms
 
 
-@every_pair
 @pytest.mark.parametrize(
-    ("shape", "around"), [((17, 31), ""), ((8, 7, 6), "xz"), ((17, 3), ""), ((16, 8), "xy"), ((16, 16, 16), "")]
+    ("shape", "around"), [((17, 31), ""), ((8, 7, 6), "xz"), ((17, 3), ""), ((16, 8), "x"), ((16, 16, 16), "")]
 )
-def test_numpys_answer(team, shape, around, variant, method):
+def test_numpys_answer(team, shape, around):
     """The same residuals in all iterations, and the same u; both to the rounding that a hard right-hand side allows."""
-    problem = problem_of(shape, around, method, tol=1e-11, niter=400)
+    problem = problem_of(shape, around, tol=1e-11, niter=400)
     if shape[0] < N_PES:
         return
     f = np.random.default_rng(7).standard_normal(shape)
-    f -= f.mean() if problem.singular else 0.0
 
     def own(grid, problem):
         return f[tuple(slice(first, first + n) for first, n in zip(grid.first, grid.own, strict=True))]
 
-    _, history, whole = solved(team, problem, variant, own)
+    _, found, whole = solved(team, problem, own)
     expected, norms = plain(problem, f)
-    assert abs(len(history) - len(norms)) <= 1
-    assert np.allclose(history[:20], norms[:20], rtol=1e-6, atol=1e-11)
+    assert abs(len(found) - len(norms)) <= 1
+    assert np.allclose(found[:20], norms[:20], rtol=1e-6, atol=1e-11)
     error, residual = 0.0, 0.0
     if team.me == 0:
         residual = np.linalg.norm(applied(problem, whole) - f) / np.linalg.norm(f)
-        whole = whole - (whole - expected).mean() * problem.singular
         error = np.abs(whole - expected).max() / np.abs(expected).max()
     assert max(team.comm.bcast((error, residual))) < 1e-9
 
 
+def test_many_blocks_on_a_cpu(team, monkeypatch):
+    """Where a block may add few values, a kernel has more blocks: the bits are the same."""
+    problem = problem_of((17, 19), "", tol=0.0, niter=40)
+    expected = solved(team, problem)[:2]
+    monkeypatch.setattr("apps.poisson.solver.MOST_IN_BLOCK", 40)
+    assert solved(team, problem)[:2] == expected
+
+
 def test_nothing_to_solve(team):
     """f = 0, which one iteration finds out."""
-    _, history, whole = solved(team, problem_of((17, 18), "", tol=0.0), f_of=lambda grid, problem: np.zeros(grid.own))
+    _, norms, whole = solved(team, problem_of((17, 18), "", tol=0.0), lambda grid, problem: np.zeros(grid.own))
     assert team.me or not whole.any()
-    assert history == [0.0], "0 is at most any tolerance"
+    assert norms == [0.0], "0 is at most any tolerance"
 
 
-def test_what_diverges_is_said(team):
+def test_what_diverges_ends(team):
     solver = Solver(team, problem_of((17, 18), "", niter=100))
     f = np.ones(solver.grid.own)
     f[0, 0] = np.nan
     solver.set_f(f)
-    assert solver.run().reason == "diverged"
+    assert len(norms := solver.run()) < 100 and math.isnan(norms[-1])
     solver.free()
 
 
-def test_quotients_without_a_division_of_ints():
-    random = Random(8)
-    for _ in range(2000):
-        b = random.randint(1, 2 ** random.randint(1, 30))
-        for a in (random.randrange(2**50), random.randrange(2**50 // b) * b, random.randint(1, 2**50 // b) * b - 1):
-            assert quotient(a, b) == a // b, (a, b)
-
-
-def test_random_ends_on_chip(team):
-    """Hundreds of solves by one kernel end where the host finds the residual small enough."""
-    problem = problem_of((32, 16, 16), "", tol=0.0, niter=40)
-    if reason := why_not("on_chip", team, problem):
-        pytest.skip(reason)
-    solver, random = Solver(team, problem, "on_chip"), Random(9)
-    f = right_side(solver.grid, problem)
-    solver.set_f(f)
-    norms = solver.run().history
-    for _ in range(300):
-        problem.tol = random.choice(norms) * random.choice((1 + 1e-12, random.uniform(1, 2)))
-        solver.set_f(f)
-        assert len(solver.run().history) == next(k for k, norm in enumerate(norms, 1) if norm <= problem.tol)
-    solver.free()
-
-
-@every_pair
-def test_the_end_is_exact(team, variant, method):
+def test_the_end_is_exact(team):
     """A solve ends with the first iteration whose residual is small enough, between two anew and beside one of them."""
 
-    def history(tol, niter):
-        return solved(team, problem_of((32, 16, 18), "", method, tol=tol, niter=niter, replace=10), variant)[1]
+    def norms(tol, niter):
+        return solved(team, problem_of((32, 16, 18), "", tol=tol, niter=niter, replace=10))[1]
 
-    whole = history(0.0, 30)
+    whole = norms(0.0, 30)
     for stop in (1, 7, 10, 11, 23):
         tol = whole[stop - 1] * (1 + 1e-12)
-        assert history(tol, 27) == whole[: next(k for k, norm in enumerate(whole) if norm <= tol) + 1]
-    assert history(0.0, 27) == whole[:27]
+        assert norms(tol, 27) == whole[: next(k for k, norm in enumerate(whole) if norm <= tol) + 1]
+    assert norms(0.0, 27) == whole[:27]

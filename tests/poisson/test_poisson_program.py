@@ -21,7 +21,8 @@ BAD = {
     "--shape 5": "invalid shape value: '5'",
     "--shape 9x9 --periodic z": "--periodic must be made of the letters xy, got z",
     "--niter 0": "0 is not between 1 and",
-    "--method jacobi": "invalid choice: 'jacobi'",
+    "--shape 9x9 --periodic yx": "let one of them have ends",
+    "--shape 2x4194305": "give at most 4194304 points in the last dimension",
 }
 
 
@@ -34,9 +35,3 @@ def test_bad_options(line, capsys):
     with pytest.raises(SystemExit, match="2"):
         options(MPI.COMM_SELF, line.split())
     assert BAD[line] in capsys.readouterr().err
-
-
-def test_a_method_that_the_variant_has_not():
-    ended = run(2, "--shape 9x9 --variant loop --method pipelined")
-    assert ended.rc == 2
-    assert ended.output.count("error: the variant loop cannot run here: it has no method pipelined, but cg") == 1
