@@ -171,5 +171,5 @@ def test_the_kernels_of_sweeps(kernels_of, n_dims, monkeypatch):
 
 
 def test_the_kernels_of_the_library():
-    rows = [row for table in TABLES.values() for row in table.values()]
-    assert [one for one in (getattr(row, "kernel", row) for row in rows) if None in keys(one)] == []
+    kernels = [row.kernel for table in TABLES.values() for row in table.values() if hasattr(row, "kernel")]
+    assert len(kernels) > 20 and [one for one in kernels if None in keys(one)] == []
