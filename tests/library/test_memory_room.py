@@ -5,11 +5,12 @@ import pytest
 from pennympi.job.memory_room import room_bytes
 
 MIB = 1 << 20
+_OF_MEMORY = "sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", 2**63 - 4096, "total_inactive_file"
 FILES = {
     "0::{}": ("sys/fs/cgroup", "memory.max", "memory.current", "max", "inactive_file"),
-    "4:memory:{}": ("sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", 2**63 - 4096, "total_inactive_file"),
-    "4:hugetlb,memory:{}": ("sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", 2**63 - 4096, "total_inactive_file"),
-}  # fmt: skip
+    "4:memory:{}": _OF_MEMORY,
+    "4:hugetlb,memory:{}": _OF_MEMORY,
+}
 
 
 def system(root, line, path, limits):
