@@ -53,7 +53,7 @@ def read(n_pes: int, backend: Any, heap_bytes: Any, topology: Any, sms: Any) -> 
 
 
 def _layout(topology: Any, n_pes: int) -> tuple[Layout | None, str]:
-    """The layout that this PE asks for, and its name, with its variable.  Raises TypeError, TopologyError."""
+    """The layout that this PE asks for, and its name, with the variable that names it.  Raises as ``layout_of``."""
     if topology is not None:
         layout = layout_of(topology, n_pes)
         return layout, layout.name if layout else "auto"

@@ -47,8 +47,8 @@ def init(
     """
     if not MPI.Is_initialized() or MPI.Is_finalized():
         raise Unsupported(
-            "pennympi needs MPI.COMM_WORLD, which MPI has between MPI_Init and MPI_Finalize, not in a session: "
-            "call MPI.Init_thread() before init, and MPI.Finalize() after the last team"
+            "pennympi needs MPI.COMM_WORLD, which MPI has between MPI_Init and MPI_Finalize; a session alone does not "
+            "do: call MPI.Init_thread() before init, and MPI.Finalize() after the last team"
         )
     comm = MPI.COMM_WORLD if comm is None else comm
     if not isinstance(comm, MPI.Intracomm) or comm == MPI.COMM_NULL:

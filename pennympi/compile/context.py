@@ -41,8 +41,8 @@ UNREACHABLE = -(1 << 62)  # a peer offset that no address can have
 RECORD_TAKEN, RECORD_SOURCE, RECORD_CALL, RECORD_EPOCH, RECORD_FOUND, RECORD_ME = range(6)
 RECORD_WORDS = 8  # RECORD_FOUND is POISON or more where it was the other PE that gave up first
 TAGGED = 1 << 32  # added to the kernel's number, RECORD_CALL, where epoch and found carry tags
-REFUSED = 1 << 33  # added as often as ``why`` of ``refuse_count`` says: epoch and found are counts, source a part's PE;
-# INTERRUPTED times, where a signal's handler has ended the wait
+REFUSED = 1 << 33  # added as often as ``why`` of ``refuse_count`` says: epoch and found are counts, source is a part's PE
+# (INTERRUPTED times, where a signal's handler has ended the wait)
 # Of two words that carry tags, (one - other) & BEHIND is not 0 if ``one`` is of an earlier round, and
 # (one - other) & ROUNDS is 0 if both are of the same: nothing of that changes where a number wraps.
 BEHIND, ROUNDS = 1 << (EPOCH_BITS - 1), (1 << EPOCH_BITS) - 1

@@ -17,8 +17,8 @@ def number_of_gpu(job: Job) -> int:
     n_gpus = runtime.getDeviceCount()
     if n_gpus == 1 and len(beside) > 1 and job.me == 0 and os.environ.get("CUDA_VISIBLE_DEVICES", "").count(",") == 0:
         warnings.warn(
-            f"{len(beside)} PEs of this node see one GPU each: they share it, or peers are hidden from one another; "
-            "give every rank all GPUs of its node (srun --gpu-bind=none)",
+            f"{len(beside)} PEs of this node see one GPU each: they share it, or NVLink peers are hidden from one "
+            "another; give every rank all GPUs of its node (srun --gpu-bind=none)",
             stacklevel=7,  # the line of the program that calls init
         )
     current = job.gather(runtime.getDevice(), "look at the current GPUs")

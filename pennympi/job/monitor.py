@@ -1,8 +1,8 @@
 """The monitor: a thread of each process that wakes up ten times a second, wherever the main thread is.
 
 It shows that a process that compiles is alive.  It ends the job when a device has given up and the program does not ask,
-and the process when the launcher is gone, or when a PE that another launcher started has ended the job.  It neither calls
-MPI nor takes a lock that the main thread may hold for long.
+and the process when the launcher is gone, or when a PE that another launcher started has ended the job.  Before that it
+neither calls MPI nor takes a lock that the main thread may hold for long.
 """
 
 from __future__ import annotations

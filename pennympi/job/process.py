@@ -26,7 +26,7 @@ class Process(NamedTuple):
 
 
 def this_process() -> Process:
-    """The process that asks.  Its node is that of its name and its PID namespace; nodes.py finds what shares memory."""
+    """The process that asks.  Its node is by its host and its PID namespace; nodes.py finds out what shares memory."""
     machine = platform.node()
     node = "/".join(filter(None, (machine, setting("PENNYMPI_NODE"))))
     with suppress(OSError), open("/proc/sys/kernel/random/boot_id") as boot:

@@ -5,12 +5,11 @@ import pytest
 from pennympi.job.memory_room import room_bytes
 
 MIB = 1 << 20
-UNLIMITED = 2**63 - 4096
-VERSION_1 = "sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", UNLIMITED, "total_inactive_file"
+_OF_MEMORY = "sys/fs/cgroup/memory", "memory.limit_in_bytes", "memory.usage_in_bytes", 2**63 - 4096, "total_inactive_file"
 FILES = {
     "0::{}": ("sys/fs/cgroup", "memory.max", "memory.current", "max", "inactive_file"),
-    "4:memory:{}": VERSION_1,
-    "4:hugetlb,memory:{}": VERSION_1,
+    "4:memory:{}": _OF_MEMORY,
+    "4:hugetlb,memory:{}": _OF_MEMORY,
 }
 
 

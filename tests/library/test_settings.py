@@ -90,8 +90,9 @@ def test_init_compares_settings_and_arguments(team, monkeypatch):
         with monkeypatch.context() as patch:
             patch.setenv(f"PENNYMPI_{name}", other if me_last else one)
             default = SETTINGS[f"PENNYMPI_{name}"].default
-            message = f"PENNYMPI_{name} is {one or default} on {pes} and {other} on PE {last}: set PENNYMPI_{name} to"
-            bad_init(team, SettingError, message)
+            bad_init(
+                team, SettingError, f"{name} is {one or default} on {pes} and {other} on PE {last}: set PENNYMPI_{name} "
+            )
     with monkeypatch.context() as patch:
         patch.setenv("PENNYMPI_TIMEOUT_S", "1e12" if me_last else "60")
         bad_init(team, SettingError, f"PE {last}: PENNYMPI_TIMEOUT_S='1e12' cannot be used")

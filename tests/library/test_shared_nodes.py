@@ -53,10 +53,14 @@ def test_user_namespaces(apart, found):
     """Both ranks in one of its own, or one of them: the other one may then look into it, but not it into the other."""
     if subprocess.run([*APART, "true"], capture_output=True).returncode:
         pytest.skip("this machine refuses user namespaces")
-    ranks = '" $0 " in *" ${PMI_RANK:-$OMPI_COMM_WORLD_RANK} "*'
-    program = f'case {ranks}) exec {" ".join(APART)} "$@";; esac; exec "$@"'
+    program = 'case " $0 " in *" ${PMI_RANK:-$OMPI_COMM_WORLD_RANK} "*) exec $APART "$@";; esac; exec "$@"'
     command = [mpirun(), "-np", "2", "sh", "-c", program, " ".join(map(str, apart)), sys.executable]
     # MPI itself must not read the memory of another rank by the kernel.
-    env = {"PENNYMPI_BACKEND": "host", "PENNYMPI_TIMEOUT_S": "60", "MPIR_CVAR_CH4_CMA_ENABLE": "0"}
+    env = {
+        "APART": " ".join(APART),
+        "PENNYMPI_BACKEND": "host",
+        "PENNYMPI_TIMEOUT_S": "60",
+        "MPIR_CVAR_CH4_CMA_ENABLE": "0",
+    }
     ended = launch(2, str(PROGRAMS / "apart.py"), command=command, env=env, limit_s=100)
     assert ended.rc == 0 and f"nodes {found}" in ended.output, ended.output
