@@ -75,6 +75,12 @@ def test_allreduce(turn, algorithm):
     assert "multimem" not in code
 
 
+@pytest.mark.parametrize("name", ["int64", "uint64"])
+def test_averages_of_64_bits(name):
+    """Sums of 128 bits need no function and no memory."""
+    check_messages(allreduce("two_shot", name, "avg"), False)
+
+
 @pytest.mark.parametrize(("name", "op"), [(name, ops[-1]) for name, ops in SWITCH_ADDS.items()])
 def test_nvls(name, op):
     code = allreduce("nvls", name, op)

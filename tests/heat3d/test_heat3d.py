@@ -77,5 +77,11 @@ def test_the_program(team, run, tmp_path):
     COMM.Barrier()
     status, text = run(*grid, "--niter", 60, "--checkpoint", path, "--restart", "--verify")
     assert status and (team.me or "FAIL error" in text), text
+    if team.me == 0:
+        with h5py.File(path, "r+") as file:
+            file.attrs["done"] = "57"
+    for name, why in ((path, "holds no number of steps"), (path.with_name("none.h5"), "o such file")):
+        status, text = run(*grid, "--checkpoint", name, "--restart")
+        assert status == 1 and (team.me or (text.startswith("error: --restart: ") and why in text)), text
     for options in (("--every", "0"), ("--niter", "0"), ("--restart",)):
         assert run(*options)[0] == 2
