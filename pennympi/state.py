@@ -13,8 +13,8 @@ class State:
     teams:   that are not finalized
     jobs:    of these teams, the oldest first
     heaps:   of teams on CPUs
-    network: what their channels to other nodes share (host/network.py), None before there is one
-    world:   NVSHMEM and what teams on GPUs share (cuda/world.py), None before there is one
+    network: what their channels to other nodes share (host/runtime/network.py), None before there is one
+    world:   NVSHMEM and what teams on GPUs share (cuda/memory/world.py), None before there is one
     changes: of the memory that any team holds or knows: what was checked before one is checked again
     freed:   arrays of all teams that were freed and still live, by id
     """

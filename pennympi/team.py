@@ -14,8 +14,6 @@ from .collectives.base import CollectiveContext
 from .collectives.calls import Collectives
 from .compile.options import LaunchBounds
 from .errors import NotInitialized
-from .grid.arguments import agreed_decomposition
-from .grid.grid import Grid
 from .job.job import Job
 from .kernels.algorithm import MAX_THREADS
 from .loop import Loop, make_loop
@@ -24,6 +22,8 @@ from .memory.workspace import Workspaces
 from .one_sided import OneSided
 from .selection.choose import agree_on_selection
 from .state import state
+from .stencil.grid.arguments import agreed_decomposition
+from .stencil.grid.grid import Grid
 from .topology.facts import facts
 from .topology.hardware import read_hardware
 from .topology.layout import Layout

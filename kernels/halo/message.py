@@ -1,4 +1,4 @@
-"""The rows of words that describe the messages of a PE to a kernel.  ``pennympi/grid/messages.py`` writes them.
+"""The rows of words that describe the messages of a PE to a kernel.  ``pennympi/stencil/grid/messages.py`` writes them.
 
 A row describes both messages, sent and received, between this PE and its neighbour at one side of one field.
 """

@@ -52,12 +52,12 @@ def run(args: argparse.Namespace) -> int:
 
 def _compile_too(arch: tuple[int, int], beyond: bool) -> None:
     """Let the host backend compile each kernel for a GPU, too.  Raises ImportError."""
-    from ..cuda import sweep as gpu_sweep
-    from ..cuda.compile import Target, cubin
-    from ..cuda.gpu import without_device
-    from ..grid.sweep import passes
-    from ..grid.sweep.problem import NAME
-    from ..host.compiler import Compiler
+    from ..cuda.compiler.compile import Target, cubin
+    from ..cuda.compiler.gpu import without_device
+    from ..host.runtime.compiler import Compiler
+    from ..stencil.on_gpu import passes as gpu_sweep
+    from ..stencil.sweep import passes
+    from ..stencil.sweep.problem import NAME
 
     os.environ["PENNYMPI_BACKEND"] = "host"
     without_device(arch).start()

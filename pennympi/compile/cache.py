@@ -24,7 +24,8 @@ from ..wall_time import timed
 
 LIBRARY = Path(__file__).parent.parent
 # The folders whose sources decide the machine code.  tests/library/test_cache.py compares them with the imports.
-FOLDERS = ("arrays", "compile", "cuda", "host", "job", "memory", "kernels", "kernels/*")
+BACKENDS = ("cuda", "cuda/*", "host", "host/*", "stencil/on_cpu", "stencil/on_gpu", "stencil/on_gpu/*")
+FOLDERS = ("arrays", "compile", *BACKENDS, "job", "memory", "kernels", "kernels/*")
 SOURCES = ("*.py", *(f"{folder}/*.py" for folder in FOLDERS))
 ANNOUNCE_S = 3.0  # after so many seconds of compiling, a line on stderr says why the program takes long
 

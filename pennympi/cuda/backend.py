@@ -4,11 +4,11 @@ import cupy
 
 from ..backend import Backend
 from ..job.job import Job
-from . import world
-from .compiler import Compiler
-from .heap import Heap
-from .peers import Peers
-from .streams import Streams
+from .compiler.compiler import Compiler
+from .memory import world
+from .memory.heap import Heap
+from .memory.peers import Peers
+from .streams.streams import Streams
 
 _runtime = cupy.cuda.runtime
 

@@ -5,10 +5,10 @@ import platform
 
 from ..backend import Backend
 from ..job.job import Job
-from .compiler import Compiler
-from .heap import Heap
-from .peers import Peers
-from .streams import Streams
+from .runtime.compiler import Compiler
+from .runtime.heap import Heap
+from .runtime.peers import Peers
+from .runtime.streams import Streams
 
 
 def make_backend(job: Job, heap_bytes: int | None) -> Backend:

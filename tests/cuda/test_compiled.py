@@ -12,8 +12,8 @@ from pennympi.collectives.base import constants
 from pennympi.compile.bind import bind
 from pennympi.compile.context import TAGGED
 from pennympi.compile.options import KernelOptions
-from pennympi.cuda import combine, stubs
-from pennympi.cuda import compile as backend
+from pennympi.cuda.compiler.compiler import compile as backend
+from pennympi.cuda.device import combine, stubs
 from pennympi.kernels.allreduce import TABLE
 from pennympi.kernels.block import lanes, load, store
 from pennympi.kernels.rma import get_bytes, put_bytes

@@ -30,7 +30,7 @@ def array_view(monkeypatch):
     made = SimpleNamespace(ndarray=type("ndarray", (), {}), cuda=SimpleNamespace(runtime=runtime))
     monkeypatch.setitem(sys.modules, "cupy", made)
     source = f"{pennympi.__path__[0]}/cuda/arrays.py"
-    spec = importlib.util.spec_from_file_location("pennympi.cuda.arrays_without_a_gpu", source)
+    spec = importlib.util.spec_from_file_location("pennympi.cuda.memory.arrays_without_a_gpu", source)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return lambda x, writable=True: module.array_view(x, writable, 0)

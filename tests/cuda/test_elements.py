@@ -9,8 +9,8 @@ pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from pennympi.arrays.dtypes import TABLE
 from pennympi.compile.arithmetic import STEPS
-from pennympi.cuda.elements import implementations
-from pennympi.cuda.gpu import cuda, types
+from pennympi.cuda.compiler.gpu import cuda, types
+from pennympi.cuda.device.elements import implementations
 
 LOOPS = [step for step in STEPS if step != "to_partials"]  # whose body is a call of the others' loop
 THREADS = 3

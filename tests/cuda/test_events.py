@@ -14,9 +14,9 @@ class Stream:
 
 @pytest.fixture
 def events():
-    fakes = {name: MagicMock() for name in ("cupy", "pennympi.cuda.launch")}
+    fakes = {name: MagicMock() for name in ("cupy", "pennympi.cuda.compiler.launch")}
     fakes["cupy"].cuda.Stream = Stream
-    with imported_over(fakes, "events") as module:
+    with imported_over(fakes, "streams.events") as module:
         yield module
 
 

@@ -41,7 +41,7 @@ def machine():
         "nvshmem": SimpleNamespace(bindings=bindings),
         "nvshmem.bindings": bindings,
     }
-    with imported_over(fakes, "segments", "arrays", "heap") as made.heap:
+    with imported_over(fakes, "memory.segments", "memory.arrays", "memory.heap") as made.heap:
         yield made
 
 

@@ -30,7 +30,7 @@ def machine():
         "nvshmem.bindings": bindings,
     }
     job = SimpleNamespace(n_pes=1, me=0, gather=lambda text, what: [text], control=SimpleNamespace(pes=[0]))
-    with imported_over(fakes, "links", "segments", "host_heap") as module:
+    with imported_over(fakes, "memory.links", "memory.segments", "memory.host_heap") as module:
         module.room_bytes = lambda: 64 * MIB
         made.job, made.segments, made.runtime = job, module.HostSegments(job, 0), runtime
         yield made
@@ -68,7 +68,7 @@ def test_what_cuda_refuses_leaves_nothing_behind(machine):
 )
 def test_where_peer_access_is_missing(machine, other, reaches, missing):
     pytest.importorskip("cuda.bindings.driver", exc_type=ImportError)
-    links, seen = importlib.import_module("pennympi.cuda.links"), {"0000:01:00.0": 0, "0000:02:00.0": 1}
+    links, seen = importlib.import_module("pennympi.cuda.memory.links"), {"0000:01:00.0": 0, "0000:02:00.0": 1}
 
     def number_of(bus_id):
         if bus_id not in seen:

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
-from pennympi.cuda import lines as room
+from pennympi.cuda.device import lines as room
 from pennympi.kernels.records import Lines
 
 THREADS = 32

@@ -15,8 +15,8 @@ from pennympi.collectives.base import constants
 from pennympi.collectives.by_counts import ByCounts
 from pennympi.collectives.calls import ALL
 from pennympi.compile.bind import annotated_kinds
-from pennympi.cuda import compile as backend
-from pennympi.cuda import condition
+from pennympi.cuda.compiler.compiler import compile as backend
+from pennympi.cuda.streams.streams import condition
 from pennympi.kernels import rma
 from pennympi.kernels.algorithm import SWITCH_ADDS, Topology
 from pennympi.kernels.allreduce import PLANNED
@@ -136,7 +136,7 @@ def test_allreduce_of_any_alignment(algorithm):
 
 @pytest.mark.parametrize("algorithm", FAR)
 def test_beyond_a_pointer(algorithm):
-    """Every body of ``cuda/remote.py`` compiles, and NVSHMEM is asked for puts, signals and their completion."""
+    """Every body of ``cuda/device/remote.py`` compiles, and NVSHMEM is asked for puts, signals and their completion."""
     code = allreduce(algorithm, "float32", beyond=True, aligned=False)
     calls = {"two_shot": ("put", "signal", "quiet"), "ring": ("put_signal", "signal", "quiet")}.get(algorithm, ("put",))
     assert all(f"pennympi_{call}" in code for call in calls)

@@ -17,7 +17,7 @@ pytest.importorskip("cuda.bindings.nvrtc", reason="NVRTC is not installed")
 from cuda.bindings import nvrtc
 from cuda.pathfinder import find_nvidia_header_directory as installed
 
-from pennympi.cuda import remote
+from pennympi.cuda.device import remote
 
 ROOT = Path(__file__).resolve().parents[2]
 MINOR_VERSIONS = "3.5", "3.6", "3.7", "3.8"

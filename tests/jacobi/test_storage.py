@@ -10,7 +10,7 @@ from mpi4py import MPI
 
 from apps.jacobi import storage
 from apps.jacobi.problem import Problem
-from pennympi.grid.gather_io import Whole
+from pennympi.stencil.grid.gather_io import Whole
 
 COMM = MPI.COMM_WORLD
 mpi = pytest.mark.mpi

@@ -13,9 +13,9 @@ import pytest
 from pennympi.compile import context as ctx_words
 from pennympi.compile.options import KernelOptions
 from pennympi.errors import PeerGaveUp, PeerTimeout
-from pennympi.host.compiler import Compiler
-from pennympi.host.peers import Peers
-from pennympi.host.waits import SPINS_BEFORE_SLEEP
+from pennympi.host.device.waits import SPINS_BEFORE_SLEEP
+from pennympi.host.runtime.compiler import Compiler
+from pennympi.host.runtime.peers import Peers
 from pennympi.job import liveness
 from pennympi.kernels.block import POISON, get, put, put_signal, send_packets, signal, wait
 

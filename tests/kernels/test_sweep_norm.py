@@ -72,7 +72,7 @@ def kernel_of(team, dtype):
     """``into_words`` for a team's device."""
     adds = Adds(add_values, add_squares_to_words)
     if team.backend == "cuda":
-        on_gpu = import_module("pennympi.cuda.sweep.norm")
+        on_gpu = import_module("pennympi.stencil.on_gpu.warp.norm")
         adds = Adds(on_gpu.add_values_of_warp, on_gpu.add_squares_of_warp)
     return specialised(into_words, group_points(np.dtype(dtype).itemsize) // 2, adds)
 

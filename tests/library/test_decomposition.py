@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from pennympi.grid.arguments import decomposition_of
-from pennympi.grid.decomposition import Decomposition
-from pennympi.grid.overlap import boxes_of
 from pennympi.kernels.algorithm import Topology
+from pennympi.stencil.grid.arguments import decomposition_of
+from pennympi.stencil.grid.decomposition import Decomposition
+from pennympi.stencil.grid.overlap import boxes_of
 
 
 def test_pes_of_a_node_have_a_compact_part():

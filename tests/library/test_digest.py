@@ -15,9 +15,9 @@ from machine.program import TABLES
 
 from pennympi.compile.digest import kernel_hash, keyed
 from pennympi.compile.unroll import specialised
-from pennympi.host.sweep.march import march
 from pennympi.kernels.sweep.formula import Stencil, apply_once
 from pennympi.kernels.sweep.resident import resident_kernel
+from pennympi.stencil.on_cpu.march import march
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -154,7 +154,7 @@ def of_host(stencil):
 
 
 def of_gpu(stencil):
-    passes = pytest.importorskip("pennympi.cuda.sweep", reason="numba-cuda is not installed")
+    passes = pytest.importorskip("pennympi.stencil.on_gpu.passes", reason="numba-cuda is not installed")
     return [passes.pass_kernel(stencil, depth, "every", -1).kernel for depth in (1, 2)]
 
 

@@ -8,9 +8,9 @@ from halo_reference import with_halos
 from on_device import address, device, reaches, to_numpy, write
 from refused import refused
 
-from pennympi.grid import exchange as exchange_room
-from pennympi.grid.layout import layout_of
 from pennympi.kernels.block import Elements, lanes, load, store
+from pennympi.stencil.grid import exchange as exchange_room
+from pennympi.stencil.grid.layout import layout_of
 
 pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 UNTOUCHED = 77

@@ -6,8 +6,8 @@ import numba
 import numpy as np
 import pytest
 
-from pennympi.host import compile as machine_code
-from pennympi.host.compile import NotPortable, load, packed
+from pennympi.host.runtime import compile as machine_code
+from pennympi.host.runtime.compile import NotPortable, load, packed
 
 SIGNATURE = numba.float64(numba.int64, numba.float64)
 

@@ -6,8 +6,8 @@ from mpi4py import MPI
 from on_device import same
 
 import pennympi
-from pennympi.host.network import Channel
-from pennympi.host.remote import N_CHANNELS
+from pennympi.host.device.remote import N_CHANNELS
+from pennympi.host.runtime.network import Channel
 from pennympi.state import state
 
 pytestmark = [pytest.mark.mpi(min_size=2), pytest.mark.hosts]

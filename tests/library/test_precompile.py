@@ -29,7 +29,7 @@ with pennympi.init() as team:
 FOUND = """
 import sys, runpy
 from pennympi.compile import cache
-from pennympi.cuda.compile import Target, cubin
+from pennympi.cuda.compiler.compile import Target, cubin
 from pennympi.compile.options import KernelOptions
 from pennympi.kernels import rma
 cache._write = None

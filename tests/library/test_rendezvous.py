@@ -10,7 +10,7 @@ import pytest
 from mpi4py import MPI
 
 from pennympi.errors import CollectiveMismatchError
-from pennympi.host import remote
+from pennympi.host.device import remote
 from pennympi.job import beats, liveness, rendezvous
 from pennympi.job.control import Control
 from pennympi.job.process import this_process

@@ -1,4 +1,4 @@
-"""Exchanges of halos, as ``pennympi/grid/exchange.py`` launches them; what is read of a halo stays until it is read."""
+"""Exchanges of halos, as ``pennympi/stencil/grid/exchange.py`` launches them; what is read of a halo stays until it is read."""
 
 import math
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from halo_reference import own_part, with_halos
 
 from pennympi.arrays.array_view import ArrayView
 from pennympi.arrays.dtypes import dtype_of
-from pennympi.grid.decomposition import Decomposition, factorings
-from pennympi.grid.layout import layout_of
-from pennympi.grid.messages import Ways, messages_of
 from pennympi.kernels.halo import exchange
 from pennympi.kernels.halo.message import PART_WORDS
 from pennympi.kernels.records import Halo, Work
+from pennympi.stencil.grid.decomposition import Decomposition, factorings
+from pennympi.stencil.grid.layout import layout_of
+from pennympi.stencil.grid.messages import Ways, messages_of
 
 from .arrays import must_be
 from .device import Launch, Machine

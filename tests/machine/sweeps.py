@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from pennympi.grid.decomposition import Decomposition, factorings, with_halo
-from pennympi.grid.messages import points_of
 from pennympi.kernels.sweep import resident
 from pennympi.kernels.sweep.norm import LEVEL_BYTES
 from pennympi.kernels.sweep.records import Box, SweepFields
+from pennympi.stencil.grid.decomposition import Decomposition, factorings, with_halo
+from pennympi.stencil.grid.messages import points_of
 
 from .arrays import must_be
 from .device import Launch, Machine

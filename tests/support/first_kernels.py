@@ -3,7 +3,7 @@
 from collective_cases import TABLES
 
 from pennympi.compile.options import PLAIN
-from pennympi.host.compile import compiled
+from pennympi.host.runtime.compile import compiled
 from pennympi.kernels.allreduce import PLANNED
 from pennympi.kernels.exchange import TABLE as FORMS
 

@@ -7,8 +7,8 @@ import pytest
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from pennympi.compile.options import BOUNDS, KernelOptions
-from pennympi.cuda.compile import Target, _assembled, entry
-from pennympi.cuda.gpu import ptx, without_device
+from pennympi.cuda.compiler.compile import Target, _assembled, entry
+from pennympi.cuda.compiler.gpu import ptx, without_device
 
 HOPPER, AMPERE = (9, 0), (8, 0)
 

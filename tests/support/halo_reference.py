@@ -8,7 +8,7 @@ import numpy as np
 def with_halos(grid, pe, points, corners, untouched):
     """PE pe's array after an exchange: ``points`` of the whole grid; ``untouched`` where no point comes from.
 
-    grid: a ``pennympi.grid.decomposition.Decomposition``
+    grid: a ``pennympi.stencil.grid.decomposition.Decomposition``
     """
     at, beyond, exists = [], [], []
     every = zip(grid.first(pe), grid.own(pe), grid.halo, grid.shape, grid.periodic, strict=True)

@@ -11,10 +11,10 @@ from threads import Threads
 
 from pennympi.arrays.dtypes import TABLE
 from pennympi.compile.pass_kernel import Storage
-from pennympi.cuda.sweep import pass_kernel
-from pennympi.cuda.sweep.rows import NO_WALL, March, first_column
 from pennympi.kernels.sweep.norm import LEVEL_BYTES, group_points
 from pennympi.kernels.sweep.records import Box, Cut, SweepFields
+from pennympi.stencil.on_gpu.march.rows import NO_WALL, March, first_column
+from pennympi.stencil.on_gpu.passes import pass_kernel
 
 LINE_BYTES = 64
 WRITTEN = 7  # what the new field holds before a pass

@@ -10,11 +10,11 @@ from pennympi.arrays.dtypes import TABLE
 from pennympi.compile import context as ctx_words
 from pennympi.compile.bind import parameters
 from pennympi.compile.pass_kernel import Storage
-from pennympi.host.compile import compiled
-from pennympi.host.sweep import pass_kernel
+from pennympi.host.runtime.compile import compiled
 from pennympi.kernels.in_kernel.exact import WORDS, SumWords
 from pennympi.kernels.sweep.norm import counting
 from pennympi.kernels.sweep.records import Box
+from pennympi.stencil.on_cpu import pass_kernel
 
 
 def swept(stencil, old, coefficient, numbers, depth, live):

@@ -7,7 +7,7 @@ from on_device import to_numpy, write
 from sweep_reference import FORMULAS, laplace, swept
 
 import pennympi
-from pennympi.grid.sweep import passes
+from pennympi.stencil.sweep import passes
 
 pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 

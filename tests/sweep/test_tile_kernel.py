@@ -8,13 +8,13 @@ from gpu_code import ptx_of
 from sweep_reference import diffuse_2d, laplace, swept
 
 from pennympi.arrays.dtypes import TABLE
-from pennympi.cuda.sweep import tile_shape
-from pennympi.cuda.sweep.tile import resident, tiles_of
-from pennympi.grid.decomposition import Decomposition
 from pennympi.kernels.in_kernel.exact import WORDS, SumWords
 from pennympi.kernels.sweep.formula import Stencil
 from pennympi.kernels.sweep.norm import COPIES, LEVEL_BYTES, norm_of
 from pennympi.kernels.sweep.records import SweepFields
+from pennympi.stencil.grid.decomposition import Decomposition
+from pennympi.stencil.on_gpu.tile import tile_shape
+from pennympi.stencil.on_gpu.tile.tile import resident, tiles_of
 
 pytest.importorskip("greenlet")
 from greenlets import LANES, PE_BYTES, Blocks, Memory

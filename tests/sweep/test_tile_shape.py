@@ -4,7 +4,8 @@ from random import Random
 
 import pytest
 
-from pennympi.cuda.sweep.tile_shape import (
+from pennympi.stencil.grid.decomposition import Decomposition
+from pennympi.stencil.on_gpu.tile.tile_shape import (
     GIVES,
     LANES,
     SOURCES,
@@ -15,7 +16,6 @@ from pennympi.cuda.sweep.tile_shape import (
     first_row,
     tables,
 )
-from pennympi.grid.decomposition import Decomposition
 
 PACKETS = 32  # bytes of a quad's packets
 PES = 1 << 40  # between the addresses of two PEs

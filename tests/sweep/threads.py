@@ -1,4 +1,4 @@
-"""A block of a GPU in NumPy: the kernels of ``pennympi/cuda/sweep`` on arrays of all threads, a statement at a time.
+"""A block of a GPU in NumPy: the kernels of ``pennympi/stencil/on_gpu`` on arrays of all threads, a statement at a time.
 
 An address is an offset in ``memory``; shared memory is another array, and holds NaN until something is stored there.
 A thread that reads what another one has stored since the last barrier, or what is being copied, finds NaN.
@@ -12,10 +12,15 @@ from sweep_reference import multiply_add
 
 from pennympi.compile.bind import bind
 from pennympi.compile.unroll import specialised
-from pennympi.cuda.sweep.level_squares import add_lanes_to_words
-from pennympi.cuda.sweep.norm import add_squares_of_warp, add_values_of_warp, in_all, squares_of_warp
-from pennympi.cuda.sweep.warp import LANE_BYTES
 from pennympi.kernels.sweep.norm import LEVEL_BYTES, add_values, no_squares, raised
+from pennympi.stencil.on_gpu.march.level_squares import add_lanes_to_words
+from pennympi.stencil.on_gpu.warp.norm import (
+    add_squares_of_warp,
+    add_values_of_warp,
+    in_all,
+    squares_of_warp,
+)
+from pennympi.stencil.on_gpu.warp.warp import LANE_BYTES
 
 SHARED_BYTES, PIECE_BYTES = 227 << 10, 16
 

@@ -11,7 +11,7 @@ from mpi4py import MPI
 
 import pennympi
 from pennympi.compile.cache import made_once
-from pennympi.host.network import Channel
+from pennympi.host.runtime.network import Channel
 from pennympi.job.beats import BEAT_S, Beats
 
 world, TIMEOUT_S = MPI.COMM_WORLD, os.environ["PENNYMPI_TIMEOUT_S"]

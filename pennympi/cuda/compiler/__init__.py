@@ -1,0 +1,1 @@
+"""From a kernel to a launch on a GPU."""

@@ -1,0 +1,213 @@
+"""From a kernel to a cubin, cached on disk."""
+
+import re
+import zlib
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from types import FunctionType
+from typing import Any, NamedTuple
+
+from ...compile import context as ctx_words
+from ...compile.bind import (
+    bind,
+    call_source,
+    helpers,
+    is_tagged,
+    names_reached,
+    parameters,
+)
+from ...compile.cache import made_once
+from ...compile.digest import kernel_hash, keyed
+from ...compile.options import BOUNDS, KernelOptions, LaunchBounds
+from ...compile.unroll import unrolled
+from ...kernels.algorithm import MAX_THREADS
+from ..device import (
+    combine,
+    lines,
+    multicast,
+    packets,
+    pointers,
+    primitives,
+    remote,
+    waits,
+)
+from ..device.elements import accessors
+from ..device.elements import implementations as element_implementations
+from ..device.intrinsics import after_previous_kernel
+from ..device.register_steps import register_steps, together
+from .gpu import (
+    VERSIONS,
+    device_function,
+    ptx,
+    types,
+)
+
+HALVED = LaunchBounds(MAX_THREADS, 2)  # 64 registers a thread
+MOST_REGISTERS = 80  # of a thread: a block of 512 leaves three eighths of its multiprocessor free
+OVERLAP_CC = (9, 0)  # from this compute capability on a kernel may be launched before the one in front of it has ended
+MOST_KEPT, OWN = 4096, "pennympi."  # device functions of a process, and where they come from
+Items = tuple[tuple[str, Any], ...]
+_LETTERS = {"i": types.int64, "f": types.float64}
+# Where the implementations of the primitives are: of all kernels, of kernels whose PEs are reached by pointers and of the
+# others, and of those that also reduce.
+_EVERYWHERE = {
+    primitives: (
+        "block", "blocks", "lanes", "single_thread", "is_leader", "sync", "add_shared", "arrive_last", "lock", "unlock",
+        "block_sum", "add_block_sums", "product", "multiply_add", "bits", "copy", "read_peer", "read_epoch",
+        "write_epoch",
+    ),
+    waits: ("wait", "wait_all", "refuse_count", "missing_line"),
+    packets: ("send_packets", "receive_packets"),
+    lines: ("put_lines",),
+}  # fmt: skip
+_TO_PEERS = ("put", "stage_for_put", "get", "put_signal", "fence", "signal", "signal_all")
+_NEAR = {pointers: _TO_PEERS, packets: ("all_to_all_packets",)}
+_FAR = {remote: (*_TO_PEERS, "wait", "wait_all", "receive_packets")}  # its waits end when they give up
+_REDUCE_NEAR = {
+    packets: ("combine_packets", "reduce_forward_packets", "receive_plus", "exchange_reduce_packets"),
+    multicast: ("store_multicast", "meet_multicast"),
+}
+
+
+class Target(NamedTuple):
+    """What runs the kernel.
+
+    cc:     compute capability of the GPU
+    beyond: some PE of the team cannot be reached by a pointer
+    """
+
+    cc: tuple[int, int]
+    beyond: bool = False
+
+    @property
+    def overlap(self) -> bool:
+        """Whether the kernel may be launched while the one in front of it ends."""
+        return self.cc >= OVERLAP_CC
+
+
+def call_number(name: str) -> int:
+    """What the record of a timeout holds for a kernel's name."""
+    return zlib.crc32(name.encode())
+
+
+@lru_cache(MOST_KEPT)
+def _device(function: FunctionType, implementations: Items, fixed: Items) -> Any:
+    """A function as a device function; kept, since to infer its types takes nearly all of the time of a compilation."""
+    given = dict(implementations), dict(fixed)
+    return device_function(bind(function, given[0], device_function, given[1], made=_helpers(function, *given)))
+
+
+def _kept(function: FunctionType, implementations: Mapping[str, Any], fixed: Mapping[str, Any]) -> Any:
+    """``_device`` of a function with what it reaches of the implementations and numbers."""
+    reached = names_reached(function)
+    return _device(
+        function, *(tuple((k, v) for k, v in given.items() if k in reached) for given in (implementations, fixed))
+    )
+
+
+def _helpers(kernel: Callable[..., Any], implementations: Mapping[str, Any], fixed: Mapping[str, Any]) -> dict[Any, Any]:
+    """The device functions of what a kernel calls of this library.
+
+    Not of what a user's kernel calls of the user's: its globals may have other values the next time.
+    """
+    return {one: _kept(keyed(one), implementations, fixed) for one in helpers(kernel) if one.__module__.startswith(OWN)}
+
+
+def _implementations(name: str, tagged: bool, options: KernelOptions, target: Target) -> dict[str, Any]:
+    """{primitive that a kernel of these options may call: its compiled implementation}.  tagged: ``bind.is_tagged``"""
+    reduction, n_pes, near = options.reduction, options.constants.get("n_pes", 0), not target.beyond
+    modules = [_EVERYWHERE, _NEAR if near else _FAR, *(_REDUCE_NEAR,) * bool(near and reduction)]
+    plain = {name: getattr(module, name) for one in modules for module, names in one.items() for name in names}
+    fixed: dict[str, Any] = {"TAGGED": tagged, "ALIGNED": options.aligned}
+    fixed["CALL"] = call_number(name) + tagged * ctx_words.TAGGED
+    if reduction:
+        plain |= element_implementations(*reduction) | {"combine": combine.combine, "plus": combine.plus}
+        plain["combine_put"] = combine.combine_put if near else remote.combine_put
+        fixed |= {"ITEM_BYTES": reduction[0].item_bytes, **register_steps(*reduction, n_pes)}
+    if near:
+        fixed |= together(n_pes)
+    if near and reduction and (by_switch := multicast.switch_steps(*reduction)):
+        fixed |= by_switch
+        plain["reduce_multicast"] = multicast.reduce_multicast
+    compiled = {primitive: _kept(body, {}, fixed) for primitive, body in plain.items()}
+    return compiled | (accessors(options.elements) if options.elements else {})
+
+
+def entry(kernel: Callable[..., Any], name: str, options: KernelOptions, target: Target) -> tuple[FunctionType, Any]:
+    """The function that is launched, which calls the kernel with the constants filled in, and its signature."""
+    kernel = unrolled(kernel)
+    implementations = _implementations(name, is_tagged(kernel), options, target)
+    body = device_function(bind(kernel, implementations, device_function, made=_helpers(kernel, implementations, {})))
+    names, constants = parameters(kernel), options.constants
+    open_names = [n for n in names if n not in constants]
+    arguments, records = call_source(kernel, constants)
+    scope: dict[str, Any] = {  # names that end in _ are no parameter's
+        "body_": body, "after_previous_kernel_": after_previous_kernel, "__name__": __name__, **records
+    }  # fmt: skip
+    begin = "after_previous_kernel_()\n    " if target.overlap else ""
+    function_name = "".join(c if c.isalnum() else "_" for c in name)
+    # By exec, since only the list of parameters differs from kernel to kernel.
+    exec(f"def {function_name}({', '.join(open_names)}):\n    {begin}body_({arguments})\n", scope)
+    letters = "i" + options.kinds_of(kernel)
+    kinds = [_LETTERS[letter] for n, letter in zip(names, letters, strict=True) if n not in constants]
+    return scope[function_name], types.void(*kinds)
+
+
+def _assembled(code: str, cc: tuple[int, int], *others: bytes) -> bytes:
+    """PTX as a cubin, linked with other machine code."""
+    from cuda.core import Linker, LinkerOptions, ObjectCode
+
+    objects = [ObjectCode.from_ptx(code.encode()), *map(ObjectCode.from_cubin, others)]
+    return Linker(*objects, options=LinkerOptions(arch=f"sm_{cc[0]}{cc[1]}")).link("cubin").code
+
+
+def registers(code: bytes) -> int:
+    """Registers of a thread of a cubin's kernel, by its EIATTR_REGCOUNT: a function that it calls has no more."""
+    return max(int.from_bytes(count, "little") for count in re.findall(rb"\x04\x2f\x08\x00.{4}(.{4})", code, re.DOTALL))
+
+
+def cubin(kernel: Callable[..., Any], name: str, options: KernelOptions, target: Target) -> bytes:
+    """The kernel's machine code, from disk if it was made before.  Needs no GPU."""
+    bounds, cc = _bounds(options, target), target.cc
+
+    def make() -> bytes:
+        function, signature = entry(kernel, name, options, target)
+        others = [remote.shim(cc)] if target.beyond else []
+        code = _assembled(ptx(function, signature, cc, bounds, options.fused), cc, *others)
+        if options.bounds is None and registers(code) > MOST_REGISTERS:
+            # Not for all: the bound makes the others slower, by 5 % at 16 MiB.
+            code = _assembled(ptx(function, signature, cc, HALVED, options.fused), cc, *others)
+        return code
+
+    label = _label(kernel, options, target)
+    versions = [*VERSIONS, *([remote.nvshmem_version()] if target.beyond else [])]
+    key = kernel_hash(kernel, portable=True)
+    return made_once(label, (*versions, label, name, key), make) if key else make()
+
+
+def _bounds(options: KernelOptions, target: Target) -> LaunchBounds:
+    """Those asked for.  What calls the shim needs more registers than a kernel may have, unless it is bound."""
+    return options.bounds or (HALVED if target.beyond else BOUNDS)
+
+
+def _label(kernel: Callable[..., Any], options: KernelOptions, target: Target) -> str:
+    """All that the machine code depends on beside the kernel's text and the name of the call."""
+    reduction = options.reduction
+    typed = [
+        options.elements.name if options.elements else "bytes",
+        *((reduction[0].name, reduction[1]) if reduction else ()),
+    ]
+    return "_".join(
+        [
+            f"sm{target.cc[0]}{target.cc[1]}",
+            kernel.__module__,
+            kernel.__qualname__,
+            *typed,
+            options.kinds_of(kernel),
+            *(f"{key}{value}" for key, value in sorted(options.constants.items())),
+            "aligned" if options.aligned else "any",
+            "remote" if target.beyond else "peers",
+            *((f"{options.bounds.max_threads}x{options.bounds.min_blocks}",) if options.bounds else ()),
+            *(() if options.fused else ("unfused",)),
+        ]
+    )

@@ -1,0 +1,1 @@
+"""What kernels call on a GPU: primitives, packets, waits, and the instructions below them."""

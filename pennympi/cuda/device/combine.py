@@ -1,0 +1,126 @@
+"""Adding up what all PEs have put into this PE's slots, in registers, on a GPU."""
+
+from ...compile import context as ctx_words
+from ..compiler.gpu import cuda
+from .intrinsics import load_1, load_word, store_1
+from .stubs import (
+    ALIGNED,
+    ITEM_BYTES,
+    add,
+    begin,
+    end,
+    end_plus,
+    plus_pair,
+)
+from .words import load_pair, store_pair
+
+PEER_OFFSETS, GAVE_UP = 8 * ctx_words.PEER_OFFSETS, 8 * ctx_words.GAVE_UP
+
+
+def piece_of(slots, slot_bytes, src, pe, me):
+    """Address of PE pe's piece: in its slot, or this PE's own."""
+    return src if pe == me else slots + pe * slot_bytes
+
+
+def combine(ctx, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
+    add_up(ctx, out, 0, False, slots, slot_bytes, src, count, me, n_pes, residual)
+
+
+def combine_put(ctx, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
+    add_up(ctx, out, there, True, slots, slot_bytes, src, count, me, n_pes, 0)
+
+
+def add_up(ctx, out, there, to_all, slots, slot_bytes, src, count, me, n_pes, residual):
+    """Write the sum to out, and if ``to_all`` to ``there`` on every other PE.  Once this PE has given up, ``there`` is
+    written on this PE only.  The compiler leaves out what a caller does not use."""
+    nbytes = count * ITEM_BYTES
+    thread = cuda.threadIdx.x
+    step = cuda.blockDim.x * 16
+    near = load_word(ctx + GAVE_UP) != 0
+    i = thread * 16
+    done = 0
+    if ALIGNED or ((out | there | src | residual) & 15) == 0:
+        done = nbytes // 16 * 16
+        while i + step < done:
+            at = piece_of(slots, slot_bytes, src, 0, me) + i
+            x, y = load_pair(at), load_pair(at + step)
+            p, q = begin(x), begin(y)
+            for pe in range(1, n_pes):
+                at = piece_of(slots, slot_bytes, src, pe, me) + i
+                x, y = load_pair(at), load_pair(at + step)
+                p, q = add(p, x), add(q, y)
+            if residual != 0:
+                x = end_plus(p, n_pes, load_pair(residual + i))
+                y = end_plus(q, n_pes, load_pair(residual + i + step))
+            else:
+                x, y = end(p, n_pes), end(q, n_pes)
+            if to_all:
+                for k in range(1, n_pes):
+                    to = there + peer_offset(ctx, me, k, n_pes, near) + i
+                    store_pair(to, x)
+                    store_pair(to + step, y)
+            store_pair(out + i, x)
+            store_pair(out + i + step, y)
+            i += 2 * step
+        while i < done:
+            p = begin(load_pair(piece_of(slots, slot_bytes, src, 0, me) + i))
+            for pe in range(1, n_pes):
+                p = add(p, load_pair(piece_of(slots, slot_bytes, src, pe, me) + i))
+            x = end_plus(p, n_pes, load_pair(residual + i)) if residual != 0 else end(p, n_pes)
+            if to_all:
+                for k in range(1, n_pes):
+                    store_pair(there + peer_offset(ctx, me, k, n_pes, near) + i, x)
+            store_pair(out + i, x)
+            i += step
+    # One element at a time: the tail, or everything where an address is not aligned.
+    i = done + thread * ITEM_BYTES
+    while not ALIGNED and i < nbytes:
+        p = begin(element_pair(piece_of(slots, slot_bytes, src, 0, me) + i))
+        for pe in range(1, n_pes):
+            p = add(p, element_pair(piece_of(slots, slot_bytes, src, pe, me) + i))
+        x = end_plus(p, n_pes, element_pair(residual + i)) if residual != 0 else end(p, n_pes)
+        if to_all:
+            for k in range(1, n_pes):
+                store_element(there + peer_offset(ctx, me, k, n_pes, near) + i, x)
+        store_element(out + i, x)
+        i += cuda.blockDim.x * ITEM_BYTES
+    cuda.syncthreads()
+
+
+def peer_offset(ctx, me, k, n_pes, near):
+    """What to add to a symmetric address for the k-th PE after this one; 0 if the bytes are to stay on this PE (near)."""
+    pe = me + k
+    if pe >= n_pes:
+        pe -= n_pes
+    d = load_word(ctx + PEER_OFFSETS + 8 * pe)
+    return 0 if near else d
+
+
+def plus(ctx, dst, x, y, count):
+    nbytes = count * ITEM_BYTES
+    i = cuda.threadIdx.x * 16
+    done = 0
+    if ALIGNED or ((dst | x | y) & 15) == 0:
+        done = nbytes // 16 * 16
+        while i < done:
+            store_pair(dst + i, plus_pair(load_pair(x + i), load_pair(y + i)))
+            i += cuda.blockDim.x * 16
+    i = done + cuda.threadIdx.x * ITEM_BYTES
+    while not ALIGNED and i < nbytes:
+        store_element(dst + i, plus_pair(element_pair(x + i), element_pair(y + i)))
+        i += cuda.blockDim.x * ITEM_BYTES
+    cuda.syncthreads()
+
+
+def element_pair(address):
+    """One element, in the first bytes of a pair."""
+    word = 0
+    for k in range(ITEM_BYTES):
+        word |= (load_1(address + k) & 255) << (8 * k)
+    return (word, 0)
+
+
+def store_element(address, pair):
+    """The first element of a pair."""
+    for k in range(ITEM_BYTES):
+        store_1(address + k, (pair[0] >> (8 * k)) & 255)

@@ -1,0 +1,82 @@
+"""Implementation of ``put_lines`` on a GPU: threads take units of the lines, 16 bytes where all is so aligned."""
+
+from ..compiler.gpu import cuda
+from .intrinsics import (
+    copy_one_16,
+    divide_32,
+    load_1,
+    load_4,
+    load_word,
+    store_1,
+    store_4,
+    store_word,
+)
+from .pointers import at
+from .waits import GAVE_UP
+from .words import load_pair, store_pair
+
+
+def offsets(lines, i, units, unit):
+    """Where unit number i lies in the destination and in the source, in bytes."""
+    line = divide_32(i, units)
+    plane = divide_32(line, lines.rows)
+    row, within = line - plane * lines.rows, (i - line * units) * unit
+    into = plane * lines.dst_plane_bytes + row * lines.dst_row_bytes + within
+    return into, plane * lines.src_plane_bytes + row * lines.src_row_bytes + within
+
+
+def move_1(to, src, unit):
+    """Copy one unit."""
+    if unit == 16:
+        copy_one_16(to, src)
+    elif unit == 8:
+        store_word(to, load_word(src))
+    elif unit == 4:
+        store_4(to, load_4(src))
+    else:
+        store_1(to, load_1(src))
+
+
+def move_4(to, src, lines, i, units, unit):
+    """Copy four units, as far apart as there are threads: all loads go before the first store."""
+    step = cuda.blockDim.x
+    a, p = offsets(lines, i, units, unit)
+    b, q = offsets(lines, i + step, units, unit)
+    c, r = offsets(lines, i + 2 * step, units, unit)
+    d, s = offsets(lines, i + 3 * step, units, unit)
+    if unit == 16:
+        w, x, y, z = load_pair(src + p), load_pair(src + q), load_pair(src + r), load_pair(src + s)
+        store_pair(to + a, w)
+        store_pair(to + b, x)
+        store_pair(to + c, y)
+        store_pair(to + d, z)
+    elif unit == 8:
+        w, x, y, z = load_word(src + p), load_word(src + q), load_word(src + r), load_word(src + s)
+        store_word(to + a, w)
+        store_word(to + b, x)
+        store_word(to + c, y)
+        store_word(to + d, z)
+    else:
+        move_1(to + a, src + p, unit)
+        move_1(to + b, src + q, unit)
+        move_1(to + c, src + r, unit)
+        move_1(to + d, src + s, unit)
+
+
+def put_lines(ctx, dst, src, lines, pe):
+    to = at(ctx, dst, pe)
+    every = to | src | lines.nbytes | lines.dst_plane_bytes | lines.dst_row_bytes
+    every = every | lines.src_plane_bytes | lines.src_row_bytes
+    unit = 16 if every & 15 == 0 else 8 if every & 7 == 0 else 4 if every & 3 == 0 else 1
+    units = lines.nbytes // unit  # of a line
+    i, stop = lines.first * units + cuda.threadIdx.x, lines.stop * units
+    if load_word(ctx + GAVE_UP) != 0:
+        stop = 0  # a peer may still read what garbage would overwrite
+    while i + 3 * cuda.blockDim.x < stop:
+        move_4(to, src, lines, i, units, unit)
+        i += 4 * cuda.blockDim.x
+    while i < stop:
+        into, start = offsets(lines, i, units, unit)
+        move_1(to + into, src + start, unit)
+        i += cuda.blockDim.x
+    cuda.syncthreads()

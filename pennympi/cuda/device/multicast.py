@@ -1,0 +1,170 @@
+"""Implementations of the multicast primitives on a GPU: the NVSwitch adds up and copies (NVLink SHARP).
+
+NVSHMEM makes a multicast mapping of its heap.  ``ctx`` holds the difference between the multicast address and the
+symmetric address of the same memory.  Between a write at one of the two and a read at the other a proxy fence is needed.
+"""
+
+from functools import cache
+from typing import Any
+
+from llvmlite import ir
+
+from ...arrays.dtypes import DType
+from ...compile import arithmetic
+from ...compile import context as ctx_words
+from ...compile.context import ROUNDS
+from ...kernels.algorithm import SWITCH_ADDS
+from ...kernels.block import EPOCH_BITS, POISON
+from ..compiler.gpu import cuda, intrinsic, types
+from .intrinsics import (
+    assembly,
+    load_acquire,
+    load_word,
+    reading,
+    statement,
+    store_release,
+)
+from .pointers import at
+from .stubs import ITEM_BYTES, add_by_switch
+from .waits import (
+    GAVE_UP,
+    SPINS,
+    check_wait,
+    give_up,
+    report_wait,
+)
+from .words import (
+    PAIR,
+    load_pair,
+    split,
+    store_pair,
+    vector_of,
+)
+
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
+MULTICAST, PES = 8 * ctx_words.MULTICAST, 8 * ctx_words.N_PES
+SIGNATURE_BITS = 62 - EPOCH_BITS
+_KINDS = {"float32": "add.v4.f32", "float16": "add.acc::f32.v4.f16x2", "bfloat16": "add.acc::f32.v4.bf16x2"}
+
+
+@cache
+def switch_steps(dtype: DType, op: str) -> dict[str, Any]:
+    """{"add_by_switch": its instruction} where the switch can reduce this dtype with this op, else {}."""
+    if op not in SWITCH_ADDS.get(dtype.name, ()):
+        return {}
+    width = 16 // dtype.item_bytes
+
+    @intrinsic
+    def add_16_bytes(typing, address, n_pes):
+        def code(context, b, signature, args):
+            ptx = f"multimem.ld_reduce.relaxed.sys.global.{_KINDS[dtype.name]} {{$0,$1,$2,$3}}, [$4];"
+            words = assembly(b, ir.LiteralStructType([_I32] * 4), args[:1], ptx, "=r,=r,=r,=r,l,~{memory}")
+            vector = vector_of(b, [b.extract_value(words, k) for k in range(4)])
+            if op == "avg":
+                x = b.bitcast(vector, ir.VectorType(arithmetic.element_type(dtype), width))
+                vector = arithmetic.divide(b, dtype, x, args[1], width)
+            return split(b, vector, 2)
+
+        return PAIR(types.int64, types.int64), code
+
+    return {"add_by_switch": add_16_bytes}
+
+
+@intrinsic
+def store_by_switch(typing, address, pair):
+    """16 bytes to a multicast address."""
+
+    def code(context, b, signature, args):
+        words = [b.extract_value(args[1], k) for k in (0, 1)]
+        halves = [b.trunc(b.lshr(word, ir.Constant(_I64, shift)), _I32) for word in words for shift in (0, 32)]
+        ptx = "multimem.st.relaxed.sys.global.v4.f32 [$0], {$1,$2,$3,$4};"
+        assembly(b, ir.VoidType(), [args[0], *halves], ptx, "l,r,r,r,r,~{memory}")
+        return context.get_dummy_value()
+
+    return types.void(types.int64, PAIR), code
+
+
+# The least of all PEs' words (int64).  Later reads see what the writers of the words wrote before.
+load_least = reading("multimem.ld_reduce.acquire.sys.global.min.s64 $0, [$1];")
+# Order this thread's accesses to the two addresses of the same memory.
+fence_alias = statement("fence.proxy.alias;")
+
+
+def reduce_multicast(ctx, dst, src, count, scratch):
+    n_pes = load_word(ctx + PES)
+    all_pes = src + load_word(ctx + MULTICAST)
+    nbytes = count * ITEM_BYTES
+    step = cuda.blockDim.x * 16
+    i = cuda.threadIdx.x * 16
+    while i + 3 * step < nbytes:  # four loads are under way
+        p, q = add_by_switch(all_pes + i, n_pes), add_by_switch(all_pes + i + step, n_pes)
+        r, s = add_by_switch(all_pes + i + 2 * step, n_pes), add_by_switch(all_pes + i + 3 * step, n_pes)
+        store_pair(dst + i, p)
+        store_pair(dst + i + step, q)
+        store_pair(dst + i + 2 * step, r)
+        store_pair(dst + i + 3 * step, s)
+        i += 4 * step
+    while i < nbytes:
+        store_pair(dst + i, add_by_switch(all_pes + i, n_pes))
+        i += step
+    cuda.syncthreads()
+
+
+def store_multicast(ctx, dst, src, nbytes):
+    all_pes = dst + load_word(ctx + MULTICAST)
+    i = cuda.threadIdx.x * 16
+    if load_word(ctx + GAVE_UP) != 0:
+        nbytes = 0
+    while i < nbytes:
+        store_by_switch(all_pes + i, load_pair(src + i))
+        i += cuda.blockDim.x * 16
+    cuda.syncthreads()
+
+
+def meet_multicast(ctx, signal, value, n_pes):
+    fence_alias()
+    poison = load_word(ctx + GAVE_UP) << 1  # the sign: the least of all is seen
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0:
+        store_release(signal, turned(value) | poison)
+        fence_alias()  # the word too is read at its other address
+        poll_least(ctx, signal, turned(value), n_pes)
+    cuda.syncthreads()
+    fence_alias()
+
+
+def turned(value):
+    """An epoch with the signature below the number of the round: the least of such words has the least number.
+
+    A PE whose own word is less than another call's of the same round goes on; that one's PE does not, and poisons the
+    next meeting.  Every call has two.
+    """
+    return ((value & ROUNDS) << SIGNATURE_BITS) | (value >> EPOCH_BITS)
+
+
+def turned_back(word):
+    """The epoch that ``turned`` gave."""
+    return ((word & ((1 << SIGNATURE_BITS) - 1)) << EPOCH_BITS) | (word >> SIGNATURE_BITS)
+
+
+def poll_least(ctx, signal, value, n_pes):
+    """One thread's wait until no PE's word is less than ``value``, or poison, or another call's, or a deadline, or the
+    abort word."""
+    all_pes = signal + load_word(ctx + MULTICAST)
+    spins = 0
+    since_ns = 0
+    late = 0  # the first PE whose own word is poison, or else has not arrived
+    failed = False
+    least = load_least(all_pes)
+    while least < value and not failed:
+        spins += 1
+        if spins % SPINS == 0:
+            late = 0
+            while late < n_pes - 1 and load_acquire(at(ctx, signal, late)) >= (0 if least < 0 else value):
+                late += 1
+            since_ns, failed = check_wait(ctx, late, since_ns)
+            report_wait(ctx, late)
+            failed = failed or least < 0 or least >> SIGNATURE_BITS == value >> SIGNATURE_BITS
+        least = load_least(all_pes)
+    if least < value:
+        give_up(ctx, POISON if least < 0 else turned_back(least), turned_back(value), late)

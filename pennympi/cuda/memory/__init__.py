@@ -1,0 +1,1 @@
+"""The memory of GPUs: NVSHMEM's heap, arrays, peers and links."""

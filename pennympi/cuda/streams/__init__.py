@@ -1,0 +1,1 @@
+"""Streams, events, and loops that run on the device."""

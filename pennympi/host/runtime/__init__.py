@@ -1,0 +1,1 @@
+"""Memory, machine code, launches and streams on CPUs."""

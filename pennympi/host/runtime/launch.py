@@ -1,0 +1,116 @@
+"""Launching a compiled kernel on a CPU: a call, then a look at whether one of its waits gave up."""
+
+import threading
+import zlib
+from array import array
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ...arrays.dtypes import DType
+from ...backend import Run
+from ...compile import context as ctx_words
+from ...errors import TwoThreads
+from ...once import once
+from .compile import loop_words
+
+GAVE_UP = ctx_words.GAVE_UP
+
+
+class HostKernel:
+    """A compiled kernel and what ``ctx`` must hold while it runs.
+
+    residual: its calls pass a residual, which other element loops add
+    many_blocks: it may be launched with more than one block
+    """
+
+    def __init__(
+        self,
+        peers: Any,
+        compiled: Callable[..., None],
+        name: str,
+        reduction: tuple[DType, str] | None,
+        residual: bool = False,
+        many_blocks: bool = False,
+    ):
+        self._peers, self._compiled = peers, _one_at_a_time(compiled) if many_blocks else compiled
+        words = [zlib.crc32(name.encode())]
+        if reduction:
+            words += loop_words(*reduction, residual)
+        peers.call_names[words[0]] = name
+        self._ctx = memoryview(peers.ctx)  # read faster than an array
+        self._words = memoryview(array("q", words)).cast("B")
+        self._to = self._ctx.cast("B")[8 * ctx_words.CALL : 8 * (ctx_words.CALL + len(words))]
+        self._begin, self._end = peers.calls.acquire, peers.calls.release
+
+    def launch(self, blocks: int, args: Sequence[int | float], stream: int, threads: int = 0) -> None:
+        """Run the kernel and return when it has ended.
+
+        Raises PeerTimeout; nothing runs if an earlier wait gave up.  Raises TwoThreads while another launch runs.
+        """
+        ctx = self._ctx
+        if not self._begin(False):
+            raise _two_threads()
+        try:
+            if not ctx[GAVE_UP]:
+                self._to[:] = self._words
+                self._compiled(blocks, self._peers.ctx_address, *args)
+        finally:
+            self._end()
+        if ctx[GAVE_UP]:
+            raise self._peers.failure()
+
+    def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...], threads: int = 0) -> Run:
+        """The launch with the arguments of the indices ``left_open`` to be given at each call."""
+        first, last = min(left_open), max(left_open) + 1
+        if left_open != tuple(range(first, last)):
+            return self._prepare_apart(blocks, args, left_open)
+        before, after = (blocks, self._peers.ctx_address, *args[:first]), tuple(args[last:])
+        ctx, to, words, compiled, begin, end = self._ctx, self._to, self._words, self._compiled, self._begin, self._end
+
+        def run(*given: int) -> None:  # as ``launch``, without its calls; the last one given is the stream
+            if not begin(False):
+                raise _two_threads()
+            try:
+                if not ctx[GAVE_UP]:
+                    to[:] = words
+                    compiled(*before, *given[:-1], *after)
+            finally:
+                end()
+            if ctx[GAVE_UP]:
+                raise self._peers.failure()
+
+        return run
+
+    def _prepare_apart(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...]) -> Run:
+        """``prepare`` for arguments that are not neighbours."""
+        values = list(args)
+
+        def run(*given: int) -> None:
+            for i, value in zip(left_open, given, strict=False):
+                values[i] = value
+            self.launch(blocks, values, given[-1])
+
+        return run
+
+
+def _two_threads() -> TwoThreads:
+    return TwoThreads(
+        "two threads call one team, or one kernel of several blocks on two teams, at the same time: "
+        "let one call return before the next begins"
+    )
+
+
+@once
+def _one_at_a_time(compiled: Callable[..., None]) -> Callable[..., None]:
+    """A machine code that all teams share, for one launch at a time: the number of its running block is one variable."""
+    lock = threading.Lock()
+
+    def run(*args: Any) -> None:
+        if not lock.acquire(False):
+            raise _two_threads()
+        try:
+            compiled(*args)
+        finally:
+            lock.release()
+
+    return run

@@ -1,0 +1,1 @@
+"""Grids, and sweeps of a user's formula over them."""

@@ -1,0 +1,78 @@
+"""Plans of halo exchanges: the launch, its messages and its workspace."""
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+from ...annotations import Plan
+from ...arrays.array_view import ArrayView
+from ...backend import Run
+from ...collectives.base import CollectiveContext, Launch
+from ...collectives.persistent import plan_of
+from ...job.control import tag_of
+from ...kernels.block import EPOCH_BITS
+from ...kernels.halo.exchange import exchange_halos
+from ...kernels.halo.message import PART_WORDS
+from ...kernels.records import Halo
+from ...memory.workspace import make_workspace
+from .decomposition import Decomposition
+from .messages import Ways, messages_of
+
+DIRECT_MIN_BYTES = {"host": 1 << 16, "cuda": 1 << 20}  # of a message that goes straight into the neighbour's field
+# Of its lines.  A shorter line shares a cache line with points that the neighbour computes, so the cache line travels
+# twice; and it fills a part of an NVLink packet only.
+DIRECT_MIN_LINE_BYTES = 64
+PART_BYTES = {"host": 1 << 14, "cuda": 1 << 12}  # that one block moves, unless the message is smaller
+
+
+class Halos:
+    """An exchange of fields, views of symmetric arrays, whose memory is given back after this object's end.
+
+    Making one is collective.  Raises ValueError where the PEs give different arrays, SymmetricHeapExhausted.
+    halo: what kernels take;  blocks: of a launch that uses them all;  text: describes it, the same on every PE
+    """
+
+    def __init__(self, context: CollectiveContext, grid: Decomposition, views: Sequence[ArrayView], corners: bool):
+        backend, job = context.backend, context.job
+        dtypes, edges = ", ".join(view.dtype.name for view in views), ", corners too" if corners else ""
+        self.text = f"halo exchange of {dtypes} on {grid.shape}{edges}, plan {context.guard.next_plan()}"
+        context.guard.enter(self.text)
+        by_pointer = [backend.peers.by_pointer[pe] for pe in range(job.n_pes)]
+        places = [context.arrays.locate(view.address, 1) for view in views]
+        facts = job.gather((by_pointer, places, backend.max_blocks), "halo exchange")
+        if any(theirs != places for _, theirs, _ in facts):
+            raise ValueError("the PEs give different fields: all plan the exchange of the same arrays in the same order")
+        ways = Ways([one for one, *_ in facts], DIRECT_MIN_BYTES[backend.name], DIRECT_MIN_LINE_BYTES)
+        messages = messages_of(grid, job.me, views, corners, ways)
+        most = min(blocks for *_, blocks in facts) // max(1, messages.most_messages)
+        pieces = max(1, min(most, -(-messages.largest_bytes // PART_BYTES[backend.name])))
+        n_parts, packed_bytes = messages.n_numbers * pieces, messages.packed_bytes
+        workspace, release = context.workspaces.kept_for_plan(
+            lambda: make_workspace(
+                backend, job, 2 * packed_bytes, packed_bytes, n_parts * PART_WORDS, n_parts, messages.words
+            )
+        )
+        weakref.finalize(self, release).atexit = False
+        memory = (workspace.inbox, workspace.outbox, workspace.signals, workspace.epochs)
+        self.halo = Halo(job.me, workspace.peer_table, messages.n_messages, pieces, *memory, packed_bytes)
+        self.blocks = min(messages.n_messages * pieces, backend.max_blocks)
+
+
+def plan_exchange(
+    context: CollectiveContext, grid: Decomposition, views: Sequence[ArrayView], kept: Sequence[Any], corners: bool
+) -> Plan:
+    """A plan that exchanges the halos of fields.  Collective.  Raises as ``Halos``."""
+    backend, halos = context.backend, Halos(context, grid, views, corners)
+    halo, tag = halos.halo, tag_of(halos.text) << EPOCH_BITS
+    work = (halo.inbox, halo.outbox, halo.signals, halo.epochs, halo.messages, halo.inbox_bytes, tag)
+    run: Run = _nothing
+    if halos.blocks:
+        kernel = backend.compiler.kernel(exchange_halos, "halo exchange")
+        run = kernel.prepare(halos.blocks, (*halo, *work), (1, 2))
+    launch = Launch(run, backend.has_streams and halos.blocks > 0, halos.text)
+    addresses, numbers = tuple(view.address for view in views), (halo.messages, halo.n_messages)
+    return plan_of(backend, context.arrays, context.guard.count, launch, addresses, (*kept, halos), numbers)
+
+
+def _nothing(*numbers_and_stream: int) -> None:
+    """The launch of an exchange that has no messages."""

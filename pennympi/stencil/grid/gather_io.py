@@ -1,0 +1,139 @@
+"""Whole fields: on one PE, and in files."""
+
+import math
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...arrays.array_view import ArrayView
+from ...arrays.dtypes import DType
+from ...backend import Backend
+from ...collectives.base import CollectiveContext
+from ...errors import Unsupported
+from ...files import replacing, why_no_file
+from ...job import liveness
+from ...job.on_all import Made, on_all
+from .decomposition import Decomposition
+from .layout import layout_of
+from .messages import points_of
+
+FILES = "v110"  # the oldest format of HDF5 that has checksums of all that is not data
+Data = np.ndarray[Any, Any]
+
+
+def device_array(backend: Backend, data: Data, dtype: DType) -> Any:
+    """A plain array of the device with the data."""
+    array = backend.heap.new(data.shape, dtype, backend.streams.handle(None))
+    backend.heap.copy_in(backend.heap.array_view(array, True).address, data)
+    return array
+
+
+def _in_file(value: Any) -> Any:
+    """A number, or a text as bytes of its own length: HDF5 keeps texts of any length where it has no checksums."""
+    if not isinstance(value, str):
+        return value
+    if "\0" in value:
+        raise ValueError("a text in a file ends at the character 0: leave it out")
+    return np.bytes_(value.encode())
+
+
+def _from_file(value: Any) -> Any:
+    if isinstance(value, bytes):
+        return value.decode()
+    return value.item() if isinstance(value, np.generic) else value
+
+
+class Whole:
+    """``Grid.gather``, ``Grid.save`` and ``Grid.load``.  All methods are collective.  get: ``Team.get``"""
+
+    def __init__(self, context: CollectiveContext, get: Callable[..., None], grid: Decomposition):
+        self._backend, self._job, self._get, self._grid = context.backend, context.job, get, grid
+
+    def gather(self, view: ArrayView, root: int) -> Data | None:
+        def read() -> Data:
+            whole = np.empty(self._grid.shape, view.dtype.numpy)
+            for part, points in self._parts(view):
+                whole[part] = points
+            return whole
+
+        return self._on_one(root, "gather of a field", read)
+
+    def save(self, path: Path, views: Mapping[str, ArrayView], plain: Mapping[str, Any]) -> None:
+        import h5py
+
+        for name, view in views.items():
+            if view.dtype.numpy.kind == "V" or view.dtype.name == "bfloat16":
+                raise Unsupported(f"HDF5 has no {view.dtype.name}: save {name} as float32")
+
+        def write() -> None:
+            # HDF5's own driver crashes Python on a full disk; a file of Python's raises OSError.
+            with replacing(path) as part, open(part, "w+b") as raw:
+                with h5py.File(raw, "w", libver=FILES) as file:
+                    for name, view in views.items():
+                        data = file.create_dataset(name, self._grid.shape, view.dtype.numpy, fletcher32=True)
+                        for where, points in self._parts(view):
+                            data[where] = points
+                    file.attrs.update({name: _in_file(one) for name, one in plain.items()})
+                raw.flush()
+                os.fsync(raw.fileno())  # before it takes the older file's name
+
+        self._on_one(0, f"save of {', '.join(views)}", write)
+
+    def load(self, path: Path, fields: Mapping[str, tuple[Any, ArrayView]]) -> dict[str, Any]:
+        views = {name: view for name, (_, view) in fields.items()}
+        what = f"load of {', '.join(fields)}"
+        found, plain = on_all(self._job, what, lambda: self._read(path, views), otherwise=OSError)
+        for (u, view), data in zip(fields.values(), found, strict=True):
+            u[self._own(self._job.me)] = device_array(self._backend, data, view.dtype)
+        return plain
+
+    def _read(self, path: Path, views: Mapping[str, ArrayView]) -> tuple[list[Data], dict[str, Any]]:
+        """This PE's own points of datasets, and the numbers and texts of the file.  Raises OSError, ValueError."""
+        if reason := why_no_file(path):  # a pipe would wait for its writer
+            raise OSError(f"{path} cannot be read: {reason}")
+        try:
+            return self._found(path, views)
+        except (KeyError, RuntimeError, TypeError) as error:  # of h5py, for what was altered
+            raise OSError(f"{path} cannot be read: {error}") from None
+
+    def _found(self, path: Path, views: Mapping[str, ArrayView]) -> tuple[list[Data], dict[str, Any]]:
+        import h5py
+
+        found = []
+        with h5py.File(path, "r", locking=False) as file:
+            for name, view in views.items():
+                data = file.get(name)
+                if not isinstance(data, h5py.Dataset):
+                    raise ValueError(f"{path} has no dataset {name}, but {', '.join(file) or 'none'}")
+                if data.shape != self._grid.shape or data.dtype != view.dtype.numpy:
+                    wanted = f"{self._grid.shape} {view.dtype.name}"
+                    raise ValueError(f"{path} has {name} of {data.shape} {data.dtype}, and the field is of {wanted}")
+                found.append(np.asarray(data[self._grid.part(self._job.me)]))
+            return found, {name: _from_file(one) for name, one in file.attrs.items()}
+
+    def _own(self, pe: int) -> tuple[slice, ...]:
+        """Where a PE's own points lie in its array."""
+        return points_of(self._grid, pe, (0,) * len(self._grid.shape))
+
+    def _parts(self, view: ArrayView) -> Iterator[tuple[tuple[slice, ...], Data]]:
+        """(where they lie in the whole grid, own points) of one PE after the other."""
+        heap, handle = self._backend.heap, self._backend.streams.handle(None)
+        for pe in range(self._job.n_pes):
+            rows = layout_of(self._grid, pe, view.dtype.item_bytes).stored
+            n = math.prod(rows)
+            flat = heap.new((n,), view.dtype, handle)
+            self._get(flat, heap.view(view.address, (n,), view.dtype), pe)
+            points = np.asarray(flat.get() if hasattr(flat, "get") else flat).reshape(rows)
+            yield self._grid.part(pe), points[self._own(pe)]
+            liveness.show_alive(time.monotonic_ns())  # to the others, who wait
+
+    def _on_one(self, pe: int, what: str, work: Callable[[], Made]) -> Made | None:
+        """What ``work`` returns, on one PE, while the fields of all stay as they are.  Raises its error on every PE."""
+        self._backend.streams.synchronize(None)
+        self._job.rendezvous(what)  # by now all fields are computed
+        own: Callable[[], Made | None] = work if self._job.me == pe else lambda: None
+        return on_all(self._job, f"end of {what}", own, otherwise=OSError)

@@ -1,0 +1,80 @@
+"""Computing a field in parts, so that its exchange runs beside the computation."""
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, NamedTuple
+
+from ...annotations import Plan
+from ...backend import Backend
+from .decomposition import Decomposition, Sizes
+
+Corners = tuple[Sizes, Sizes]  # the first point of a box, and the first one after its last, by dimension
+
+
+class Part(NamedTuple):
+    """Own points of an array with halo.
+
+    first, stop: local indices of the first point, and of the one after the last, by dimension
+    stream:      where they are to be computed
+    """
+
+    first: Sizes
+    stop: Sizes
+    stream: Any
+
+    @property
+    def slices(self) -> tuple[slice, ...]:
+        """The part of an array: u[part.slices]."""
+        return tuple(map(slice, self.first, self.stop))
+
+    @property
+    def points(self) -> Sizes:
+        return tuple(high - low for low, high in zip(self.first, self.stop, strict=True))
+
+
+Overlap = AbstractContextManager[Iterator[Part]]
+
+
+@contextmanager
+def overlapped(
+    backend: Backend, push: Any, boxes: list[Corners], exchange: Plan, stream: Any
+) -> Iterator[Iterator[Part]]:
+    """What ``Grid.overlap`` returns.  push: the stream of the exchange, and of all boxes but the last"""
+    ended = False
+
+    def parts() -> Iterator[Part]:
+        nonlocal ended
+        main, side = backend.streams.handle(stream), backend.streams.handle(push)
+        backend.streams.follow(side, main)
+        *sides, inner = boxes
+        for first, stop in sides:
+            yield Part(first, stop, push)
+        exchange(push)
+        if all(low < high for low, high in zip(*inner, strict=True)):
+            yield Part(*inner, stream)
+        backend.streams.follow(main, side)
+        ended = True
+
+    yield parts()
+    if not ended:
+        raise RuntimeError("grid.overlap: the loop over the parts ended before the last one, so the field has gaps")
+
+
+def boxes_of(grid: Decomposition, me: int, unit: int = 1) -> list[Corners]:
+    """The own points that neighbours keep, in disjoint boxes, then the box of all others, which may be empty.
+
+    unit: along the last dimension a box begins at a multiple of as many own points
+    """
+    low, high, boxes = list(grid.halo), [h + n for h, n in zip(grid.halo, grid.own(me), strict=True)], []
+    for d, (h, n) in enumerate(zip(grid.halo, grid.own(me), strict=True)):
+        step = unit if d == len(low) - 1 else 1
+        before, after = grid.neighbours_along(me, d)
+        if h and before is not None and low[d] < high[d]:
+            edge = min(low[d] + -(-h // step) * step, high[d])
+            boxes.append((tuple(low), (*high[:d], edge, *high[d + 1 :])))
+            low[d] = edge
+        if h and after is not None and low[d] < high[d]:
+            edge = max(h + (n - h) // step * step, low[d])
+            boxes.append(((*low[:d], edge, *low[d + 1 :]), tuple(high)))
+            high[d] = edge
+    return [*boxes, (tuple(low), tuple(high))]

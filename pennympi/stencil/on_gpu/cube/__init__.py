@@ -1,0 +1,1 @@
+"""Passes over three dimensions: a block goes through the planes."""

@@ -1,0 +1,122 @@
+"""A few sweeps of a box of three dimensions for one trip through memory.
+
+A block has a tile in y and z, wider than its own points by ``depth`` on each side, and goes down x.  Level 0 is the old
+field, level s the field after s sweeps.  When plane x of level 0 comes in, plane x - s of level s is computed from the
+planes before, here and after of level s - 1; level ``depth`` is written.  A thread has a piece of 16 bytes of a few rows:
+of each level it keeps the planes before and here in registers.  What other threads read, the plane here of each level,
+lies in shared memory too, of level 0 a ring of planes that are copied ahead, of the others the newest two.  So a plane
+takes one barrier.
+
+Where the formula doesn't apply, the halo where the grid ends, a point keeps its value from level to level.  Of the tile's
+points outside of what the formula needs, no value counts: they are not loaded, and no neighbour that counts reads them.
+
+References: Nguyen and others, 3.5-D blocking optimization for stencil computations (SC 2010); AN5D: Matsumura and others
+(CGO 2020).
+"""
+
+from ....compile.options import LaunchBounds
+from ....compile.pass_kernel import PassKernel, Storage
+from ....compile.unroll import Static, specialised
+from ....kernels.block import (
+    Elements,
+    Words,
+    real,
+    sync,
+)
+from ....kernels.sweep.formula import Stencil, read_numbers
+from ....kernels.sweep.records import Box, Cut, SweepFields
+from ..warp.pieces import end_group, wait_for_group
+from ..warp.warp import within
+from .cube_levels import (
+    Turn,
+    add_squares_of_levels,
+    advance_levels,
+    start_levels,
+)
+from .cube_once import sector_start
+from .cube_place import (
+    RING,
+    Cube,
+    Tile,
+    place_of_thread,
+)
+from .cube_rows import copy_rows, load_rows
+
+AHEAD = 2  # planes of level 0 that are under way
+TURNS = 3  # of the loop's body: afterwards a plane's registers have the same role again
+# As measured on an H200.
+TILES = {
+    ("float32", 2): Tile(34, 9, 4),
+    ("float32", 3): Tile(18, 14, 5),
+    ("float64", 2): Tile(34, 18, 2),
+    ("float64", 3): Tile(36, 7, 5),
+}
+
+
+def sweep_blocked(
+    cube: Static[Cube],
+    ctx,
+    fields: SweepFields,
+    box: Box,
+    live: Box,
+    cut: Cut,
+    values: Elements,
+    words: Words,
+    scratch: int,
+):
+    """The kernel."""
+    zero, numbers = real(0.0), read_numbers(cube.stencil, values)
+    place = place_of_thread(cube, fields, box, live, cut.chunk)
+    states = start_levels(cube, load_rows(cube, place.ring, zero))
+    for k in range(AHEAD):
+        copy_plane(cube, place.start + k, place)
+    x, stop = place.start, place.own_x + place.own_planes + cube.depth
+    while x < stop:
+        states = turn_at(cube, states, x, (place, numbers), zero)
+        states = turn_at(cube, states, x + 1, (place, numbers), zero)
+        states = turn_at(cube, states, x + 2, (place, numbers), zero)
+        x += TURNS
+    add_squares_of_levels(cube, words, states)
+
+
+def copy_plane(cube: Static[Cube], x, place):
+    """Begin to copy plane x of level 0 to the ring."""
+    slot = place.ring + ((x - place.start) & (RING - 1)) * cube.plane_bytes
+    needed = within(x - place.start, place.planes) & place.needed
+    copy_rows(cube, needed, slot, place.at + x * place.plane, place)
+    end_group()
+
+
+def turn_at(cube: Static[Cube], states, x, thread, zero):
+    """The states of the levels after the turn in which plane x of level 0 comes in."""
+    place = thread[0]
+    copy_plane(cube, x + AHEAD, place)
+    wait_for_group()
+    k = x - place.start
+    after = load_rows(cube, place.ring + (k & (RING - 1)) * cube.plane_bytes, zero)
+    back = ((k - 1) & (RING - 1)) * cube.plane_bytes
+    turn = Turn(x, back, ((k - 1) & 1) * cube.plane_bytes, (k & 1) * cube.plane_bytes)
+    states = advance_levels(cube, states, after, turn, thread)
+    sync()
+    return states
+
+
+def sweep_blocked_pass(stencil: Stencil, depth: int, norms: str) -> PassKernel:
+    """The pass."""
+    cube, item_bytes = Cube(stencil, depth, norms, TILES[stencil.dtype, depth]), stencil.item_bytes
+    shared_bytes = (RING + 2 * (depth - 1)) * cube.plane_bytes + 2 * cube.row_bytes
+
+    def launch(box: Box, storage: Storage) -> tuple[int, int, Cut]:
+        start_z = sector_start(storage.lead * item_bytes, box.z0, item_bytes)
+        tiles, planes = -(-(box.z1 - start_z) // cube.own_z) * -(-(box.y1 - box.y0) // cube.own_y), box.x1 - box.x0
+
+        def turns(chunks: int) -> int:  # of a multiprocessor
+            chunk = -(-planes // chunks)
+            waves = -(-tiles * -(-planes // chunk) // storage.processors)
+            return waves * -(-(chunk + 2 * depth) // TURNS) * TURNS
+
+        chunk = -(-planes // min(range(1, planes + 1), key=turns))
+        return tiles * -(-planes // chunk), cube.threads, Cut(chunk, storage.lead)
+
+    kernel = specialised(sweep_blocked, cube)
+    return PassKernel(kernel, LaunchBounds(cube.threads), shared_bytes, 0, launch)

@@ -1,0 +1,181 @@
+"""Where a thread of a block of ``cube_blocked.py`` works."""
+
+from typing import NamedTuple
+
+from ....compile.unroll import Static
+from ....cuda.compiler.gpu import cuda
+from ....cuda.device.intrinsics import divide_32
+from ....kernels.block import block
+from ....kernels.sweep.formula import Stencil
+from ..warp.shared import PIECE_BYTES, shared_start
+from ..warp.warp import least, pick
+from .cube_once import sector_start
+
+RING = 4  # planes of level 0 in shared memory
+
+
+class Tile(NamedTuple):
+    """How a block divides its work.
+
+    lanes: pieces of a row;  groups: of threads, along y;  rows: of a thread
+    """
+
+    lanes: int
+    groups: int
+    rows: int
+
+
+class Cube(NamedTuple):
+    """What a kernel of passes over three dimensions is compiled for.  norms: "none", "last" or "every" """
+
+    stencil: Stencil
+    depth: int
+    norms: str
+    tile: Tile
+
+    @property
+    def width(self) -> int:
+        """Numbers of a piece."""
+        return PIECE_BYTES // self.stencil.item_bytes
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes of a row of the tile in shared memory."""
+        return self.tile.lanes * PIECE_BYTES
+
+    @property
+    def tile_y(self) -> int:
+        """Rows of the tile."""
+        return self.tile.groups * self.tile.rows
+
+    @property
+    def plane_bytes(self) -> int:
+        """Bytes of a plane of the tile in shared memory."""
+        return self.tile_y * self.row_bytes
+
+    @property
+    def rim(self) -> int:
+        """Lanes at either end whose points belong to other blocks."""
+        return -(-self.depth // self.width)
+
+    @property
+    def own_y(self) -> int:
+        """Rows of a plane that a block writes."""
+        return self.tile_y - 2 * self.depth
+
+    @property
+    def own_z(self) -> int:
+        """Points of a row that a block writes."""
+        return (self.tile.lanes - 2 * self.rim) * self.width
+
+    @property
+    def skipped(self) -> int:
+        """Threads before the first one of the tile: lanes 2 k and 2 k + 1 of a warp have one group's halves."""
+        return 0 if self.norms == "none" else self.rim % 2
+
+    @property
+    def threads(self) -> int:
+        """Threads of a block."""
+        return -(-(self.skipped + self.tile.lanes * self.tile.groups) // 32) * 32
+
+    @property
+    def first_norm(self) -> int:
+        """The first level that has a norm."""
+        return {"none": self.depth + 1, "last": self.depth, "every": 1}[self.norms]
+
+
+class ThreadPlace(NamedTuple):
+    """Where a thread works; what is counted from a first one is given with how many there are.
+
+    at, to, coefficient: addresses of its first piece in plane 0 of the old and new field and of that of coefficients
+    row, plane:     bytes to the next ones there
+    ring, levels:   addresses of its first piece in shared memory, in a plane of level 0 and of the levels after it
+    active:         whether these are its own
+    start, planes:  the planes of level 0 that the block needs
+    needed:         whether it needs level 0 at its z
+    needed_y, needed_rows: where its first row is among those of level 0 that are needed
+    live_y, live_rows, live_z, live_numbers: where its first row and number are among the live points
+    live_x, live_planes: the first plane of these
+    edge:           whether the tile has other points too
+    own_y, own_rows: where its first row is among those that the block writes
+    own_x, own_planes: the first plane that the block writes
+    first, stop:    the numbers of its piece that it writes
+    """
+
+    at: int
+    to: int
+    coefficient: int
+    row: int
+    plane: int
+    ring: int
+    levels: int
+    active: bool
+    start: int
+    planes: int
+    needed: bool
+    needed_y: int
+    needed_rows: int
+    live_y: int
+    live_rows: int
+    live_z: int
+    live_numbers: int
+    live_x: int
+    live_planes: int
+    edge: bool
+    own_y: int
+    own_rows: int
+    own_x: int
+    own_planes: int
+    first: int
+    stop: int
+
+
+def most(x, y):
+    """The larger of x and y."""
+    return max(x, y)
+
+
+def place_of_thread(cube: Static[Cube], fields, box, live, chunk):
+    """The place of a thread."""
+    depth, tile, item_bytes = cube.depth, cube.tile, cube.stencil.item_bytes
+    own_y, own_z = cube.own_y, cube.own_z
+    start_z = sector_start(fields.old, box.z0, item_bytes)
+    blocks_z, blocks_y = (box.z1 - start_z + own_z - 1) // own_z, (box.y1 - box.y0 + own_y - 1) // own_y
+    beyond = divide_32(block(), blocks_z)
+    block_x = divide_32(beyond, blocks_y)
+    own_x, first_y = box.x0 + block_x * chunk, box.y0 + (beyond - block_x * blocks_y) * own_y
+    stop_x = least(own_x + chunk, box.x1)
+    tile_z = start_z + (block() - beyond * blocks_z) * own_z - cube.rim * cube.width
+
+    thread = thread_of_tile(cube)
+    lane, active = thread % tile.lanes, thread // tile.lanes < tile.groups
+    group = least(thread // tile.lanes, tile.groups - 1)
+    y, z = first_y - depth + group * tile.rows, tile_z + lane * cube.width
+    plane, row = fields.plane * item_bytes, fields.row * item_bytes
+    at = y * row + z * item_bytes
+    ring = shared_start() + (1 + group * tile.rows) * cube.row_bytes + lane * PIECE_BYTES
+
+    # The old field is needed on the box widened by depth, but of what is not live only the points beside it.
+    start, stop = most(own_x - depth, live.x0 - 1), least(stop_x + depth, live.x1 + 1)
+    needed_y, stop_y = most(box.y0 - depth, live.y0 - 1), least(box.y1 + depth, live.y1 + 1)
+    needed_z, stop_z = most(box.z0 - depth, live.z0 - 1), least(box.z1 + depth, live.z1 + 1)
+    inside_y = (first_y - depth >= live.y0) & (first_y - depth + cube.tile_y <= live.y1)
+    inside_z = (tile_z >= live.z0) & (tile_z + tile.lanes * cube.width <= live.z1)
+    return ThreadPlace(
+        fields.old + at, fields.new + at, fields.coefficient + at, row, plane,
+        ring, ring + RING * cube.plane_bytes, active,
+        start, stop - start,
+        active & (z + cube.width > needed_z) & (z < stop_z), y - needed_y, stop_y - needed_y,
+        y - live.y0, live.y1 - live.y0, z - live.z0, live.z1 - live.z0, live.x0, live.x1 - live.x0,
+        not (inside_y & inside_z),
+        y - first_y, least(own_y, box.y1 - first_y), own_x, stop_x - own_x,
+        box.z0 - z, pick(active & (lane >= cube.rim) & (lane < tile.lanes - cube.rim), box.z1 - z, 0),
+    )  # fmt: skip
+
+
+def thread_of_tile(cube: Static[Cube]):
+    """The number of a thread among those of the tile; one after the last for a thread that has no part of it."""
+    thread = cuda.threadIdx.x
+    if cube.skipped:
+        thread = pick(thread < cube.skipped, cube.tile.lanes * cube.tile.groups, thread - cube.skipped)
+    return thread

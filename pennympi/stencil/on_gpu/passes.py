@@ -1,0 +1,31 @@
+"""Passes of sweeps on a GPU."""
+
+from ...compile.pass_kernel import PassKernel
+from ...compile.unroll import specialised
+from ...kernels.sweep.formula import Stencil
+from .cube import cube
+from .march import cutting
+from .march.level_squares import norms_of
+from .march.line import march_along
+from .march.march import march_down
+from .march.rows import NO_WALL, March, wall_of
+
+
+def deepest(stencil: Stencil) -> int:
+    """Sweeps of a pass at most."""
+    return cube.deepest(stencil) if stencil.n_dims == 3 else cutting.deepest(stencil)
+
+
+def pass_kernel(stencil: Stencil, depth: int, norms: str, end: int) -> PassKernel:
+    """A pass of ``depth`` sweeps.
+
+    norms: "none", "last" (of the last sweep) or "every"
+    end:   index, in a row's storage, of the fixed value after the last point; -1: a neighbour PE follows
+    """
+    if stencil.n_dims == 3:
+        return cube.pass_kernel(stencil, depth, norms)
+    wall = wall_of(stencil, end) if stencil.n_dims == 2 else NO_WALL
+    march = March(stencil, depth, norms, wall)
+    kernel = specialised(march_down if stencil.n_dims == 2 else march_along, march)
+    shared_bytes = cutting.WARPS * norms_of(march).shared_bytes
+    return PassKernel(kernel, cutting.bounds(march), shared_bytes, 0, cutting.launch(march))
