@@ -148,8 +148,9 @@ def test_collectives(turn, call):
     """A dtype and an op for each text, in turn; what only moves data has none."""
     collective, algorithm = call
     case = CASES[collective]
-    dtype = DTYPES[[*DTYPES][turn % len(DTYPES)] if case.reduces else "uint8"]
-    reduction = (dtype, OPS[turn % len(OPS)]) if case.reduces else None
+    op = OPS[turn % len(OPS)]
+    dtype = DTYPES[[*DTYPES][turn % len(DTYPES)]].reductions[op][1] if case.reduces else DTYPES["uint8"]
+    reduction = (dtype, op) if case.reduces else None
     text = case.table[algorithm].kernel
     fixed = constants(text, dtype, N_PES)
     code = ptx(text, f"{collective} ({algorithm})", reduction=reduction, constants=fixed, aligned=True)
