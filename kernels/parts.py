@@ -4,159 +4,173 @@ Each block of a PE sends a chain of messages to the block of the same index of e
 messages, so a chain with nothing to send costs the others nothing.  Every message begins with the length of the whole
 part, which the receiver compares with its own count.  Block 0 sends a message even for an empty part.  So counts that
 differ are found at once, and no PE writes beyond its own counts.
+
+    part      |-------- piece 0 of block 0 --------|-- piece 0 of block 1 --| ... |-- piece 1 of block 0 --| ...
+    message   | head: the length of the part | a piece |
 """
 
 from typing import NamedTuple
 
-from .block import block, blocks, copy
+from .block import add_shared, block, blocks, copy, lanes, sync
 from .messages import read_epoch, refuse_count
 from .primitive import DIFFERS, SENDS, TAKES
-from .records import PE, Parts
-from .slots import VECTOR_BYTES
-from .steps import peer
+from .records import PE, Parts, Work
+from .slots import VECTOR_BYTES, block_words, word
 
-EACH, OWN, ALONE = 0, 1, 2  # see ``Side``
+WORDS = 8  # of a block for each PE: the starts of packed parts of src and of out, then those of the algorithm
+STARTS_OF_SRC, STARTS_OF_OUT, OTHER_WORDS = 0, 1, 2  # the first of each kind
+EACH = -1  # see ``PartTable``
 
 
-class Side(NamedTuple):
-    """The parts of one of a call's arrays.
+class PartTable(NamedTuple):
+    """The parts of one array of a call.
 
-    array:  address;  counts, starts, elem_bytes, item_bytes, piece_bytes: as in ``Parts``; counts 0: all parts are empty
-    whose:  EACH: a part for each PE;  OWN: this PE's part, for every other PE;  ALONE: the same, at element 0
+    array:  address
+    counts: address of the elements of each part, (n_pes,) words; 0: all parts are empty
+    starts: address of the first element of each part, (n_pes,) words
+    own:    number of the only part that counts, which goes to all PEs, or comes from all; EACH: each PE has a part
+    elem_bytes, item_bytes, piece_bytes: as in ``Parts``
     """
 
     array: int
     counts: int
     starts: int
-    whose: int
+    own: int
     elem_bytes: int
     item_bytes: int
     piece_bytes: int
 
 
-class Part(NamedTuple):
-    """nbytes from an address on, or from ``start`` bytes after the start of a part."""
+class PartPiece(NamedTuple):
+    """A piece of a part, which one message carries.
 
-    start: int
+    address, nbytes: of the piece, which may be empty
+    part_bytes:      length of the whole part
+    has_next:        whether this block has another piece of the part
+    """
+
+    address: int
     nbytes: int
+    part_bytes: int
+    has_next: bool
 
 
-def sending(pe: PE, call: Parts, whose: int) -> Side:
-    """The side of src."""
+class Exchange(NamedTuple):
+    """A call on this PE: the parts of src and of out."""
+
+    pe: PE
+    send: PartTable
+    receive: PartTable
+    work: Work
+
+
+def exchange_of(pe: PE, call: Parts, work: Work, own_of_src: int, own_of_out: int) -> Exchange:
+    """A call.  own_of_src, own_of_out: ``own`` of the two tables"""
     sizes = call.elem_bytes, call.item_bytes, call.piece_bytes
-    return checked(pe, Side(call.src, call.send_counts, call.send_starts, whose, *sizes), call.src_elems, SENDS)
+    sent_starts = starts_of(pe, work, call.send_counts, call.send_starts, STARTS_OF_SRC)
+    received_starts = starts_of(pe, work, call.receive_counts, call.receive_starts, STARTS_OF_OUT)
+    send = PartTable(call.src, call.send_counts, sent_starts, own_of_src, *sizes)
+    receive = PartTable(call.out, call.receive_counts, received_starts, own_of_out, *sizes)
+    return Exchange(pe, checked(pe, send, call.src_elems, SENDS), checked(pe, receive, call.out_elems, TAKES), work)
 
 
-def taking(pe: PE, call: Parts, whose: int) -> Side:
-    """The side of out."""
-    sizes = call.elem_bytes, call.item_bytes, call.piece_bytes
-    return checked(pe, Side(call.out, call.receive_counts, call.receive_starts, whose, *sizes), call.out_elems, TAKES)
+def starts_of(pe: PE, work: Work, counts: int, starts: int, kind: int) -> int:
+    """Address of the starts of the parts.  Where a call has none, this block computes those of packed parts."""
+    if starts:
+        return starts
+    packed = word_for(pe, work, kind, 0)
+    for k in lanes(0, pe.n_pes):
+        start = 0
+        for other in range(k):
+            start += read_epoch(counts, other)
+        add_shared(packed, k, start - read_epoch(packed, k))  # no other thread adds to this word: it is a plain store
+    sync()
+    return packed
 
 
-def checked(pe: PE, side: Side, n_elems: int, why: int) -> Side:
-    """A side; without counts if its parts do not fit into the array."""
-    if fits(pe, side, n_elems, why):
-        return side
-    return Side(side.array, 0, 0, EACH, side.elem_bytes, side.item_bytes, side.piece_bytes)
+def checked(pe: PE, parts: PartTable, n_elems: int, why: int) -> PartTable:
+    """The parts; empty ones if this PE gives up, since not all of them lie inside the array."""
+    if fits(pe, parts, n_elems, why):
+        return parts
+    return PartTable(parts.array, 0, 0, EACH, parts.elem_bytes, parts.item_bytes, parts.piece_bytes)
 
 
-def fits(pe: PE, side: Side, n_elems: int, why: int) -> bool:
+def fits(pe: PE, parts: PartTable, n_elems: int, why: int) -> bool:
     """Whether all parts lie inside the array; else this PE gives up.  No branch ends the loop: its loads go together."""
-    end, wrong, found, first = 0, -1, 0, 0
+    wrong, found, first = -1, 0, 0
     for k in range(pe.n_pes):
-        count = read_epoch(side.counts, k)
-        start = read_epoch(side.starts, k) if side.starts else end
-        start = 0 if side.whose == ALONE else start
-        end = start + count
+        count, start = read_epoch(parts.counts, k), read_epoch(parts.starts, k)
         outside = count < 0 or (count > 0 and (start < 0 or count > n_elems - start))
-        if outside and wrong < 0 and (side.whose == EACH or k == pe.me):
+        if outside and wrong < 0 and (parts.own == EACH or k == parts.own):
             wrong, found, first = k, count, start
     if wrong >= 0:
         refuse_count(pe.ctx, why, found, first, wrong)
     return wrong < 0
 
 
-def packed_bytes_before(pe: PE, side: Side, k: int) -> int:
-    """Bytes of the parts before part k if the parts are packed; else 0, which no caller uses."""
-    total = 0
-    if side.counts and not side.starts and side.whose != ALONE:
-        for one in range(pe.n_pes):
-            count = read_epoch(side.counts, one)
-            total += count if one < k else 0
-    return total * side.elem_bytes
+def word_for(pe: PE, work: Work, kind: int, other: int) -> int:
+    """Address of this block's word of a kind for a PE."""
+    return word(block_words(work, WORDS * pe.n_pes), kind * pe.n_pes + other)
 
 
-def part_of(side: Side, k: int, before_bytes: int) -> Part:
-    """Part k, which begins ``before_bytes`` after the array if the parts are packed."""
-    if not side.counts:
-        return Part(side.array, 0)
-    start = read_epoch(side.starts, k) * side.elem_bytes if side.starts else before_bytes
-    start = 0 if side.whose == ALONE else start
-    return Part(side.array + start, read_epoch(side.counts, k) * side.elem_bytes)
+def number_of(parts: PartTable, other: int) -> int:
+    """Number of the part for a PE, or from it."""
+    return other if parts.own == EACH else parts.own
 
 
-def own_part(pe: PE, side: Side) -> Part:
-    """This PE's part."""
-    return part_of(side, pe.me, packed_bytes_before(pe, side, pe.me))
+def part_address(parts: PartTable, k: int) -> int:
+    """Address of part k."""
+    return parts.array + read_epoch(parts.starts, k) * parts.elem_bytes if parts.counts else parts.array
 
 
-def part_for(pe: PE, side: Side, other: int, before_bytes: int) -> Part:
-    """The part for ``other``, or from it, which begins ``before_bytes`` after the array if the parts are packed."""
-    return part_of(side, other if side.whose == EACH else pe.me, before_bytes)
+def part_bytes(parts: PartTable, k: int) -> int:
+    """Length of part k."""
+    return read_epoch(parts.counts, k) * parts.elem_bytes if parts.counts else 0
 
 
-def first_before(pe: PE, side: Side) -> int:
-    """Bytes before the part of the first other PE, where a loop over all others begins."""
-    return packed_bytes_before(pe, side, peer(pe, 1) if side.whose == EACH else pe.me)
+def piece_for(parts: PartTable, other: int, r: int, least_bytes: int) -> PartPiece:
+    """Piece r of this block, of the part for a PE or from it.
 
-
-def next_before(pe: PE, side: Side, other: int, before_bytes: int, part: Part) -> int:
-    """Bytes before the part of the PE after ``other``, whose part is ``part``."""
-    if side.whose != EACH:
-        return before_bytes
-    return before_bytes + part.nbytes if other + 1 < pe.n_pes else 0
-
-
-def size_of_pieces(side: Side, nbytes: int, least_bytes: int) -> int:
-    """Bytes of the pieces of a part: multiples of least_bytes that give each block one, while they are small enough.
-
-    Both sides compute it from the part's length alone.  A GPU takes longer for a division than for the loop.
+    Pieces are multiples of least_bytes that give each block one, while they are small enough: both sides compute that
+    from the part's length alone.  A GPU takes longer for a division than for the loop.
     """
-    size = least_bytes
-    while size < side.piece_bytes and size * blocks() < nbytes:
+    k = number_of(parts, other)
+    nbytes, size = part_bytes(parts, k), least_bytes
+    while size < parts.piece_bytes and size * blocks() < nbytes:
         size += least_bytes
-    return min(side.piece_bytes, size)
+    size = min(parts.piece_bytes, size)
+    start, stride = (block() + r * blocks()) * size, blocks() * size
+    return PartPiece(part_address(parts, k) + start, max(0, min(size, nbytes - start)), nbytes, start + stride < nbytes)
+
+
+def is_sent(piece: PartPiece, r: int) -> bool:
+    """Whether a piece is sent: block 0's first piece is even if it is empty."""
+    return piece.nbytes > 0 or (r == 0 and block() == 0)
+
+
+def addend(x: Exchange, piece: PartPiece) -> tuple[int, int]:
+    """(address of what this PE adds to a piece of its sum, number of items)."""
+    me = x.pe.me
+    offset = piece.address - part_address(x.receive, me)
+    nbytes = max(0, min(piece.nbytes, part_bytes(x.send, me) - offset))
+    return part_address(x.send, me) + offset, nbytes // x.receive.item_bytes
+
+
+def copy_own(x: Exchange) -> None:
+    """This PE's part for itself, which all blocks share."""
+    me, elem_bytes = x.pe.me, x.send.elem_bytes
+    src, dst, nbytes = part_address(x.send, me), part_address(x.receive, me), part_bytes(x.send, me)
+    wanted = part_bytes(x.receive, me)
+    if nbytes != wanted:
+        refuse_count(x.pe.ctx, DIFFERS, nbytes // elem_bytes, wanted // elem_bytes, me)
+    nbytes = min(nbytes, wanted)
+    share = share_of(nbytes)
+    start = block() * share
+    if src != dst and start < nbytes:
+        copy(dst + start, src + start, min(share, nbytes - start))
 
 
 def share_of(nbytes: int) -> int:
     """Bytes of a part that each block takes, in whole vectors."""
     share = (nbytes + blocks() - 1) // blocks()
     return (share + VECTOR_BYTES - 1) // VECTOR_BYTES * VECTOR_BYTES
-
-
-def piece_of(part: Part, size: int, r: int) -> Part:
-    """Piece r of this block, without bytes if there is none."""
-    start = (block() + r * blocks()) * size
-    return Part(start, max(0, min(size, part.nbytes - start)))
-
-
-def has_more(part: Part, size: int, r: int) -> bool:
-    """Whether this block has pieces after piece r."""
-    return (block() + (r + 1) * blocks()) * size < part.nbytes
-
-
-def is_sent(piece: Part, r: int) -> bool:
-    """Whether a piece is sent: block 0's first piece is even if it is empty."""
-    return piece.nbytes > 0 or (r == 0 and block() == 0)
-
-
-def copy_own(pe: PE, send: Side, receive: Side) -> None:
-    """This PE's part for itself, which all blocks share."""
-    src, dst = own_part(pe, send), own_part(pe, receive)
-    if src.nbytes != dst.nbytes:
-        refuse_count(pe.ctx, DIFFERS, src.nbytes // send.elem_bytes, dst.nbytes // send.elem_bytes, pe.me)
-    nbytes = min(src.nbytes, dst.nbytes)
-    share = share_of(nbytes)
-    start = block() * share
-    if src.start != dst.start and start < nbytes:
-        copy(dst.start + start, src.start + start, min(share, nbytes - start))

@@ -13,151 +13,135 @@ from .block import copy, sync
 from .elements import combine
 from .messages import fence, put, put_signal, read_epoch, refuse_count, signal, stage_for_put, wait, write_epoch
 from .parts import (
-    Part,
-    Side,
+    OTHER_WORDS,
+    WORDS,
+    Exchange,
+    PartPiece,
+    PartTable,
+    addend,
     copy_own,
-    first_before,
-    has_more,
     is_sent,
-    next_before,
-    own_part,
-    part_for,
-    piece_of,
-    size_of_pieces,
+    piece_for,
+    word_for,
 )
 from .plans import MIN_BLOCK_BYTES, cut
 from .primitive import DIFFERS
-from .records import PE, Work
-from .slots import VECTOR_BYTES, block_words, inbox_slots, outbox_slots, slot_at, word
+from .slots import VECTOR_BYTES, inbox_slots, outbox_slots, slot_at
 from .steps import load_counter, peer, store_counter, untag_epoch
 
 HEAD_BYTES = VECTOR_BYTES  # of a message: the bytes of the whole part; its data follow
-WORDS = 6  # of a block for each PE
-ARRIVED, READ, SENT, TAKEN = 0, 2, 4, 5  # the first of each kind: signals, one for each buffer; counts that this PE keeps
+ARRIVED, READ, SENT, TAKEN = (OTHER_WORDS + k for k in (0, 2, 4, 5))  # signals, one for each buffer; this PE's own counts
 LEAST_SHARE = 8  # a piece is not smaller than this share of the largest
 SMALL_SHARE = 64  # a piece smaller than this share of a slot is sent in one message with its head
 
 
-def chain_word(work: Work, pe: PE, kind: int, other: int) -> int:
-    """Address of this block's word of a kind for a PE."""
-    return word(block_words(work, WORDS * pe.n_pes), kind * pe.n_pes + other)
-
-
-def put_piece(pe: PE, work: Work, to: int, part: Part, piece: Part) -> None:
+def put_piece(x: Exchange, to: int, piece: PartPiece) -> None:
     """Send the head of a message and a piece of a part."""
-    sent = load_counter(work, chain_word(work, pe, SENT, to), 0) + 1
+    pe, work, sent_word = x.pe, x.work, word_for(x.pe, x.work, SENT, to)
+    sent = load_counter(work, sent_word, 0) + 1
     # Once the message before the last is read, the slots of this one are free, on both PEs, and so are its two words.
-    wait(pe.ctx, chain_word(work, pe, READ + (sent & 1), to), untag_epoch(work, sent - 2), to)
+    wait(pe.ctx, word_for(pe, work, READ + (sent & 1), to), untag_epoch(work, sent - 2), to)
     message = slot_at(outbox_slots(work, sent, pe.n_pes), to)
-    slots, arrived = inbox_slots(work, sent, pe.n_pes), chain_word(work, pe, ARRIVED + (sent & 1), pe.me)
-    slot, data, source = slot_at(slots, pe.me), message + HEAD_BYTES, part.start + piece.start
-    nbytes = HEAD_BYTES + piece.nbytes
-    write_epoch(message, 0, part.nbytes)
-    if piece.nbytes < slots.nbytes // SMALL_SHARE or source & 3:
-        copy(data, source, piece.nbytes)  # into one message with the head, or to an address of whole vectors
-    elif stage_for_put(pe.ctx, data, source, piece.nbytes, to) == source:
-        put(pe.ctx, slot + HEAD_BYTES, source, piece.nbytes, to)
+    slots, arrived = inbox_slots(work, sent, pe.n_pes), word_for(pe, work, ARRIVED + (sent & 1), pe.me)
+    slot, data, nbytes = slot_at(slots, pe.me), message + HEAD_BYTES, HEAD_BYTES + piece.nbytes
+    write_epoch(message, 0, piece.part_bytes)
+    if piece.nbytes < slots.nbytes // SMALL_SHARE or piece.address & 3:
+        copy(data, piece.address, piece.nbytes)  # into one message with the head, or to an address of whole vectors
+    elif stage_for_put(pe.ctx, data, piece.address, piece.nbytes, to) == piece.address:
+        put(pe.ctx, slot + HEAD_BYTES, piece.address, piece.nbytes, to)
         fence(pe.ctx)
         nbytes = HEAD_BYTES
     put_signal(pe.ctx, slot, message, nbytes, arrived, sent, to)
-    store_counter(work, chain_word(work, pe, SENT, to), 0, sent)
+    store_counter(work, sent_word, 0, sent)
 
 
-def arrival(pe: PE, work: Work, source: int) -> int:
+def arrival(x: Exchange, source: int) -> int:
     """The number of the message that comes next from a PE."""
-    return load_counter(work, chain_word(work, pe, TAKEN, source), 0) + 1
+    return load_counter(x.work, word_for(x.pe, x.work, TAKEN, source), 0) + 1
 
 
-def await_piece(pe: PE, work: Work, source: int, side: Side, part: Part) -> int:
+def await_piece(x: Exchange, source: int, part_bytes: int) -> int:
     """Wait for the next message of a PE, and compare its head; returns the address of its data."""
-    taken = arrival(pe, work, source)
-    wait(pe.ctx, chain_word(work, pe, ARRIVED + (taken & 1), source), taken, source)
-    slot = slot_at(inbox_slots(work, taken, pe.n_pes), source)
+    pe, taken, elem_bytes = x.pe, arrival(x, source), x.receive.elem_bytes
+    wait(pe.ctx, word_for(pe, x.work, ARRIVED + (taken & 1), source), taken, source)
+    slot = slot_at(inbox_slots(x.work, taken, pe.n_pes), source)
     nbytes = read_epoch(slot, 0)
-    if nbytes != part.nbytes:
-        refuse_count(pe.ctx, DIFFERS, nbytes // side.elem_bytes, part.nbytes // side.elem_bytes, source)
+    if nbytes != part_bytes:
+        refuse_count(pe.ctx, DIFFERS, nbytes // elem_bytes, part_bytes // elem_bytes, source)
     return slot + HEAD_BYTES
 
 
-def let_go(pe: PE, work: Work, source: int) -> None:
+def let_go(x: Exchange, source: int) -> None:
     """Signal to a PE that its message has been read."""
-    taken = arrival(pe, work, source)
-    signal(pe.ctx, chain_word(work, pe, READ + (taken & 1), pe.me), untag_epoch(work, taken), source)
-    store_counter(work, chain_word(work, pe, TAKEN, source), 0, taken)
+    pe, work, taken = x.pe, x.work, arrival(x, source)
+    signal(pe.ctx, word_for(pe, work, READ + (taken & 1), pe.me), untag_epoch(work, taken), source)
+    store_counter(work, word_for(pe, work, TAKEN, source), 0, taken)
 
 
-def least_of(side: Side) -> int:
+def least_of(parts: PartTable) -> int:
     """The least bytes of a piece."""
-    return max(VECTOR_BYTES, side.piece_bytes // LEAST_SHARE // VECTOR_BYTES * VECTOR_BYTES)
+    return max(VECTOR_BYTES, parts.piece_bytes // LEAST_SHARE // VECTOR_BYTES * VECTOR_BYTES)
 
 
-def put_round(pe: PE, send: Side, work: Work, r: int) -> bool:
+def put_round(x: Exchange, r: int) -> bool:
     """Put a piece to every PE for which there is one; returns whether there are more."""
-    more, before = False, first_before(pe, send)
-    for k in range(1, pe.n_pes):
-        to = peer(pe, k)
-        part = part_for(pe, send, to, before)
-        before = next_before(pe, send, to, before, part)
-        size = size_of_pieces(send, part.nbytes, least_of(send))
-        piece = piece_of(part, size, r)
+    more = False
+    for k in range(1, x.pe.n_pes):
+        to = peer(x.pe, k)
+        piece = piece_for(x.send, to, r, least_of(x.send))
         if is_sent(piece, r):
-            put_piece(pe, work, to, part, piece)
-        more = more or has_more(part, size, r)
+            put_piece(x, to, piece)
+        more = more or piece.has_next
     return more
 
 
-def take_round(pe: PE, receive: Side, work: Work, r: int) -> bool:
+def take_round(x: Exchange, r: int) -> bool:
     """Take a piece from every PE that sends one; returns whether there are more."""
-    more, before = False, first_before(pe, receive)
-    for k in range(1, pe.n_pes):
-        source = peer(pe, k)
-        part = part_for(pe, receive, source, before)
-        before = next_before(pe, receive, source, before, part)
-        size = size_of_pieces(receive, part.nbytes, least_of(receive))
-        piece = piece_of(part, size, r)
+    more = False
+    for k in range(1, x.pe.n_pes):
+        source = peer(x.pe, k)
+        piece = piece_for(x.receive, source, r, least_of(x.receive))
         if is_sent(piece, r):
-            data = await_piece(pe, work, source, receive, part)
-            copy(part.start + piece.start, data, piece.nbytes)
-            let_go(pe, work, source)
-        more = more or has_more(part, size, r)
+            data = await_piece(x, source, piece.part_bytes)
+            copy(piece.address, data, piece.nbytes)
+            let_go(x, source)
+        more = more or piece.has_next
     return more
 
 
-def reduce_round(pe: PE, src: Side, out: Side, work: Work, r: int) -> bool:
-    """Add up one piece of this PE's part; whether there are more."""
-    own, result = own_part(pe, src), own_part(pe, out)
-    size = size_of_pieces(out, result.nbytes, least_of(out))
-    piece = piece_of(result, size, r)
+def reduce_round(x: Exchange, r: int) -> bool:
+    """Add up one piece of this PE's part; returns whether there are more."""
+    pe, work = x.pe, x.work
+    piece = piece_for(x.receive, pe.me, r, least_of(x.receive))
     if is_sent(piece, r):
         for k in range(1, pe.n_pes):
-            await_piece(pe, work, peer(pe, k), out, result)
+            await_piece(x, peer(pe, k), piece.part_bytes)
         # All PEs have sent this one the same number of messages: their pieces are in slots of one buffer.
-        number = arrival(pe, work, peer(pe, 1))
+        number = arrival(x, peer(pe, 1))
         slots, scratch = inbox_slots(work, number, pe.n_pes), slot_at(outbox_slots(work, number, pe.n_pes), pe.me)
-        n_items = max(0, min(piece.nbytes, own.nbytes - piece.start)) // out.item_bytes
+        src, n_items = addend(x, piece)
         combine(
-            pe.ctx, result.start + piece.start, slots.address + HEAD_BYTES, slots.nbytes, own.start + piece.start,
-            n_items, scratch, pe.me, pe.n_pes,
+            pe.ctx, piece.address, slots.address + HEAD_BYTES, slots.nbytes, src, n_items, scratch, pe.me, pe.n_pes
         )  # fmt: skip
         for k in range(1, pe.n_pes):
-            let_go(pe, work, peer(pe, k))
-    return has_more(result, size, r)
+            let_go(x, peer(pe, k))
+    return piece.has_next
 
 
-def exchange_parts(pe: PE, send: Side, receive: Side, work: Work) -> None:
+def exchange_parts(x: Exchange) -> None:
     """out's part of each PE = that PE's part of src for this PE; out may be src if lengths and starts are the same.
 
     inbox   (blocks, 2 buffers), a buffer holds (n_pes sources,) slots
     outbox  (blocks, 2 buffers), a buffer holds (n_pes destinations,) slots
-    signals (blocks, 6, n_pes) words: a source's message is here (2); a destination has read one (2); this PE's own counts
-            of messages sent to a PE, and taken from it
+    signals (blocks, 8, n_pes) words: starts of packed parts (2); a source's message is here (2); a destination has read
+            one (2); this PE's own counts of messages sent to a PE, and taken from it
     """
     r, more = 0, True
     while more:
-        more = put_round(pe, send, work, r)
+        more = put_round(x, r)
         if r == 0:
-            copy_own(pe, send, receive)
-        later = take_round(pe, receive, work, r)  # in place this piece of src has been sent, or copied to the outbox
+            copy_own(x)
+        later = take_round(x, r)  # in place this piece of src has been sent, or copied to the outbox
         more = more or later
         r += 1
         sync()  # now all threads see the counts of this round

@@ -2,106 +2,49 @@
 
 In a round a block meets every PE with which it has a piece to exchange, in either direction: it sends a message to each,
 and takes one from each after it has sent those of the next round.  Both PEs know both lengths, so they agree on the
-rounds; a message may have no piece.  One of epoch e-1 comes from a block that has taken all of epoch e-3, and it has come
-when that of epoch e+1 is sent: four half buffers are enough.
+rounds; a message may have no piece.  Before a block sends epoch e+1 to a PE it has taken epoch e-1 from it, and that PE
+sent e-1 only after it had taken e-3.  So the half buffer of e-3 is free for e+1: four half buffers are enough.
 
 Where pieces are added up, all PEs know all lengths.  There a block meets every PE in each round, so that the pieces of a
 round are of one epoch.
 """
 
 from functools import partial
-from typing import NamedTuple
 
 from .algorithm import HEAD_AND_PACKETS, Algorithm, Plan, ToCut, per_pe, requires_ll128
 from .messages import read_epoch, refuse_count
 from .packets import GROUP_DATA_BYTES, PACKET_BYTES, PACKETS_TOGETHER, combine_packets, receive_packets, send_packets
 from .parts import (
-    ALONE,
     EACH,
-    Part,
-    Side,
+    OTHER_WORDS,
+    WORDS,
+    Exchange,
+    PartPiece,
+    addend,
     copy_own,
-    first_before,
-    has_more,
     is_sent,
-    next_before,
-    own_part,
-    part_for,
-    piece_of,
-    size_of_pieces,
+    number_of,
+    piece_for,
+    word_for,
 )
 from .plans import FEW_WARPS, MANY_WARPS, cut, packed_bytes, threads_for
 from .primitive import DIFFERS
-from .records import PE, Work
-from .slots import WORD_BYTES, Slots, block_words, half_buffer_slots, outbox_of, slot_at, word
+from .slots import WORD_BYTES, Slots, half_buffer_slots, outbox_of, slot_at, word
 from .steps import load_counter, peer, store_counter
 
 HEAD_BYTES = PACKETS_TOGETHER * PACKET_BYTES  # of a message: the elements of the whole part; its data follow
 LEAST_BYTES = FEW_WARPS * GROUP_DATA_BYTES  # of a piece
+MEETINGS = OTHER_WORDS  # the words that count this block's meetings with each PE, in the calls before
 
 
-class Exchange(NamedTuple):
-    """A call on this PE.
-
-    send, receive:              the sides of src and out
-    sent_before, taken_before:  see ``first_before``
-    """
-
-    pe: PE
-    send: Side
-    receive: Side
-    work: Work
-    sent_before: int
-    taken_before: int
-
-
-class Meeting(NamedTuple):
-    """What this block exchanges with a PE in a round, if it meets that PE.
-
-    sent, taken:           the pieces, whose starts are addresses;  taken_whole: bytes of the whole part that is taken
-    is_held:               whether it meets the PE;  goes_on: whether it does in the next round
-    sent_next, taken_next: bytes before the parts of the PE that follows
-    """
-
-    sent: Part
-    taken: Part
-    taken_whole: int
-    is_held: bool
-    goes_on: bool
-    sent_next: int
-    taken_next: int
-
-
-def exchange_of(pe: PE, send: Side, receive: Side, work: Work) -> Exchange:
-    """The call with these sides."""
-    return Exchange(pe, send, receive, work, first_before(pe, send), first_before(pe, receive))
-
-
-def meeting(x: Exchange, other: int, before: int, back_before: int, r: int) -> Meeting:
-    """What a round has for a PE.  before, back_before: bytes before the part for it, and before that from it"""
-    part, back = part_for(x.pe, x.send, other, before), part_for(x.pe, x.receive, other, back_before)
-    size = size_of_pieces(x.send, part.nbytes, LEAST_BYTES)
-    back_size = size_of_pieces(x.receive, back.nbytes, LEAST_BYTES)
-    piece, taken = piece_of(part, size, r), piece_of(back, back_size, r)
-    return Meeting(
-        Part(part.start + piece.start, piece.nbytes),
-        Part(back.start + taken.start, taken.nbytes),
-        back.nbytes,
-        is_sent(piece, r) or taken.nbytes > 0 or x.receive.whose == ALONE,
-        has_more(part, size, r) or has_more(back, back_size, r),
-        next_before(x.pe, x.send, other, before, part),
-        next_before(x.pe, x.receive, other, back_before, back),
-    )
-
-
-def counter_of(x: Exchange, other: int) -> int:
-    """Address of the word that counts this block's meetings with a PE, in the calls before."""
-    return word(block_words(x.work, x.pe.n_pes), other)
+def meets(x: Exchange, sent: PartPiece, taken: PartPiece, r: int) -> bool:
+    """Whether this block exchanges messages with a PE in a round: the pieces for it and from it."""
+    return is_sent(sent, r) or taken.nbytes > 0 or x.receive.own != EACH
 
 
 def epoch_of(x: Exchange, other: int, r: int) -> int:
     """The epoch of a meeting: two PEs meet in the first rounds of a call."""
-    return load_counter(x.work, counter_of(x, other), 0) + 1 + r
+    return load_counter(x.work, word_for(x.pe, x.work, MEETINGS, other), 0) + 1 + r
 
 
 def slots_of(x: Exchange, epoch: int) -> Slots:
@@ -109,77 +52,72 @@ def slots_of(x: Exchange, epoch: int) -> Slots:
     return half_buffer_slots(x.work, epoch, x.pe.n_pes, PACKET_BYTES)
 
 
-def send_message(x: Exchange, to: int, piece: Part, epoch: int) -> None:
+def send_message(x: Exchange, to: int, piece: PartPiece, epoch: int) -> None:
     """Send the head of a message, which is the count itself, and a piece."""
-    pe, side, slot = x.pe, x.send, slot_at(slots_of(x, epoch), x.pe.me)
-    count = word(side.counts, to if side.whose == EACH else pe.me) if side.counts else x.work.epochs  # it has given up
+    pe, counts, slot = x.pe, x.send.counts, slot_at(slots_of(x, epoch), x.pe.me)
+    count = word(counts, number_of(x.send, to)) if counts else x.work.epochs  # without counts it has given up
     send_packets(pe.ctx, slot, count, WORD_BYTES, epoch, to)
     if piece.nbytes > 0:
-        send_packets(pe.ctx, slot + HEAD_BYTES, piece.start, piece.nbytes, epoch, to)
+        send_packets(pe.ctx, slot + HEAD_BYTES, piece.address, piece.nbytes, epoch, to)
 
 
-def take_message(x: Exchange, source: int, nbytes: int, piece: Part, epoch: int) -> None:
-    """Take a message of a PE whose part has nbytes, and compare its head.  A piece to be added up stays where it is."""
-    pe, elem_bytes, head = x.pe, x.receive.elem_bytes, word(outbox_of(x.work, 0), source)
+def take_message(x: Exchange, source: int, piece: PartPiece, epoch: int) -> None:
+    """Take a message of a PE, and compare its head.  A piece to be added up stays where it is."""
+    pe, wanted, head = x.pe, piece.part_bytes // x.receive.elem_bytes, word(outbox_of(x.work, 0), source)
     slot = slot_at(slots_of(x, epoch), source)
     receive_packets(pe.ctx, head, slot, WORD_BYTES, epoch, source)
     count = read_epoch(head, 0)
-    if count * elem_bytes != nbytes:
-        refuse_count(pe.ctx, DIFFERS, count, nbytes // elem_bytes, source)
-    if piece.nbytes > 0 and x.receive.whose == EACH:
-        receive_packets(pe.ctx, piece.start, slot + HEAD_BYTES, piece.nbytes, epoch, source)
+    if count != wanted:
+        refuse_count(pe.ctx, DIFFERS, count, wanted, source)
+    if piece.nbytes > 0 and x.receive.own == EACH:
+        receive_packets(pe.ctx, piece.address, slot + HEAD_BYTES, piece.nbytes, epoch, source)
 
 
 def send_round(x: Exchange, r: int) -> bool:
     """Send a message to every PE that this block meets in a round; returns whether there are more rounds."""
-    pe, more, before, back_before = x.pe, False, x.sent_before, x.taken_before
-    for k in range(1, pe.n_pes):
-        to = peer(pe, k)
-        met = meeting(x, to, before, back_before, r)
-        before, back_before = met.sent_next, met.taken_next
-        if met.is_held:
-            send_message(x, to, met.sent, epoch_of(x, to, r))
-        more = more or met.goes_on
+    more = False
+    for k in range(1, x.pe.n_pes):
+        to = peer(x.pe, k)
+        sent, taken = piece_for(x.send, to, r, LEAST_BYTES), piece_for(x.receive, to, r, LEAST_BYTES)
+        if meets(x, sent, taken, r):
+            send_message(x, to, sent, epoch_of(x, to, r))
+        more = more or sent.has_next or taken.has_next
     return more
 
 
 def take_round(x: Exchange, r: int, is_last: bool) -> None:
     """Take a message from every PE that this block meets in a round; count the meetings with it after the last."""
-    pe, before, back_before = x.pe, x.sent_before, x.taken_before
-    for k in range(1, pe.n_pes):
-        source = peer(pe, k)
-        met = meeting(x, source, before, back_before, r)
-        before, back_before = met.sent_next, met.taken_next
-        if met.is_held:
-            epoch = epoch_of(x, source, r)
-            take_message(x, source, met.taken_whole, met.taken, epoch)
-            if is_last or (x.receive.whose != ALONE and not met.goes_on):
-                store_counter(x.work, counter_of(x, source), 0, epoch)
+    for k in range(1, x.pe.n_pes):
+        source = peer(x.pe, k)
+        sent, taken = piece_for(x.send, source, r, LEAST_BYTES), piece_for(x.receive, source, r, LEAST_BYTES)
+        if meets(x, sent, taken, r):
+            epoch, is_over = epoch_of(x, source, r), not (sent.has_next or taken.has_next)
+            take_message(x, source, taken, epoch)
+            if is_last or (x.receive.own == EACH and is_over):
+                store_counter(x.work, word_for(x.pe, x.work, MEETINGS, source), 0, epoch)
 
 
 def add_up(x: Exchange, r: int, epoch: int) -> None:
     """Add up the pieces of this PE's part that have come in a round."""
-    pe, own, result = x.pe, own_part(x.pe, x.send), own_part(x.pe, x.receive)
-    piece = piece_of(result, size_of_pieces(x.receive, result.nbytes, LEAST_BYTES), r)
-    n_items = max(0, min(piece.nbytes, own.nbytes - piece.start)) // x.receive.item_bytes
+    pe, piece = x.pe, piece_for(x.receive, x.pe.me, r, LEAST_BYTES)
+    src, n_items = addend(x, piece)
     if n_items > 0:
         slots = slots_of(x, epoch)
         combine_packets(
-            pe.ctx, result.start + piece.start, slots.address + HEAD_BYTES, slots.nbytes, own.start + piece.start,
-            n_items, epoch, outbox_of(x.work, 1), pe.me, pe.n_pes,
+            pe.ctx, piece.address, slots.address + HEAD_BYTES, slots.nbytes, src, n_items, epoch,
+            outbox_of(x.work, 1), pe.me, pe.n_pes,
         )  # fmt: skip
 
 
-def exchange_parts(pe: PE, send: Side, receive: Side, work: Work) -> None:
+def exchange_parts(x: Exchange) -> None:
     """out's part of each PE = that PE's part of src for this PE; out may be src if lengths and starts are the same.
 
     inbox   (blocks, 4 half buffers), a half buffer holds (n_pes sources,) slots of packets
     outbox  (blocks, 2 buffers), the first begins with (n_pes sources,) heads
-    signals (blocks, n_pes) words: this PE's own counts of its meetings with a PE
+    signals (blocks, 8, n_pes) words: starts of packed parts (2), this PE's own counts of its meetings with a PE
     """
-    x = exchange_of(pe, send, receive, work)
     more, r, goes_on = send_round(x, 0), 0, True
-    copy_own(pe, send, receive)
+    copy_own(x)
     while goes_on:
         goes_on = more
         if goes_on:
@@ -199,5 +137,5 @@ def packets_plan(call: ToCut) -> Plan:
 
 
 packet_algorithm = partial(
-    Algorithm, cut=packets_plan, slots=per_pe(2), holds=HEAD_AND_PACKETS, signals=per_pe(1), why_not=requires_ll128
+    Algorithm, cut=packets_plan, slots=per_pe(2), holds=HEAD_AND_PACKETS, signals=per_pe(WORDS), why_not=requires_ll128
 )

@@ -61,7 +61,8 @@ class Parts(NamedTuple):
 
     out, src:    addresses;  out_elems, src_elems: elements that they have
     send_counts, receive_counts: addresses of (n_pes,) words of this PE: elements of its part for, or from, each PE
-    send_starts, receive_starts: the same of where each part begins in src, or out, in elements; 0: they are packed
+    send_starts, receive_starts: addresses of (n_pes,) words: the first element of each part in src, or out; 0: parts are
+                                 packed, one after another in the order of the PEs
     elem_bytes:  of what the counts count;  item_bytes: of what a reduction adds up
     piece_bytes: of one message of one block, at most
     """

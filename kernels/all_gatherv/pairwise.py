@@ -4,18 +4,17 @@ Source: a loop of MPI sends, with a window of two messages for each pair of PEs.
 one latency step.
 """
 
-from ..parts import ALONE, EACH, OWN, sending, taking
+from ..parts import EACH, exchange_of
 from ..parts_messages import exchange_parts, message_algorithm
 from ..records import PE, Parts, Work
 
 
 def pairwise(pe: PE, call: Parts, work: Work):
-    """Each part of out = the src of that PE; in place where src is out: then src is this PE's part of it.
+    """Each part of out = the src of that PE; src may be this PE's part of out.
 
     inbox, outbox, signals: see ``exchange_parts``
     """
-    send = sending(pe, call, OWN if call.src == call.out else ALONE)
-    exchange_parts(pe, send, taking(pe, call, EACH), work)
+    exchange_parts(exchange_of(pe, call, work, pe.me, EACH))
 
 
 ALGORITHM = message_algorithm(pairwise)

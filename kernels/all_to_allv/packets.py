@@ -3,7 +3,7 @@
 Source: the LL128 protocol of NCCL, with a head that has the length of the part.
 """
 
-from ..parts import EACH, sending, taking
+from ..parts import EACH, exchange_of
 from ..parts_packets import exchange_parts, packet_algorithm
 from ..records import PE, Parts, Work
 
@@ -13,7 +13,7 @@ def packets(pe: PE, call: Parts, work: Work):
 
     inbox, outbox, signals: see ``exchange_parts``
     """
-    exchange_parts(pe, sending(pe, call, EACH), taking(pe, call, EACH), work)
+    exchange_parts(exchange_of(pe, call, work, EACH, EACH))
 
 
 ALGORITHM = packet_algorithm(packets)

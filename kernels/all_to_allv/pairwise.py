@@ -4,7 +4,7 @@ Source: the pairwise exchange of MPI libraries, with a window of two messages fo
 part once, in one latency step.
 """
 
-from ..parts import EACH, sending, taking
+from ..parts import EACH, exchange_of
 from ..parts_messages import exchange_parts, message_algorithm
 from ..records import PE, Parts, Work
 
@@ -14,7 +14,7 @@ def pairwise(pe: PE, call: Parts, work: Work):
 
     inbox, outbox, signals: see ``exchange_parts``
     """
-    exchange_parts(pe, sending(pe, call, EACH), taking(pe, call, EACH), work)
+    exchange_parts(exchange_of(pe, call, work, EACH, EACH))
 
 
 ALGORITHM = message_algorithm(pairwise)

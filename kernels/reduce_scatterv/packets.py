@@ -3,8 +3,8 @@
 Source: the LL128 protocol of NCCL, with a head that has the length of the part.  A PE adds up in the order of the PEs.
 """
 
-from ..parts import ALONE, EACH, copy_own, sending, taking
-from ..parts_packets import add_up, epoch_of, exchange_of, packet_algorithm, send_round, take_round
+from ..parts import EACH, copy_own, exchange_of
+from ..parts_packets import add_up, epoch_of, packet_algorithm, send_round, take_round
 from ..records import PE, Parts, Work
 from ..steps import peer
 
@@ -14,11 +14,10 @@ def packets(pe: PE, call: Parts, work: Work):
 
     inbox, signals: see ``exchange_parts``;  outbox: (blocks, 2 buffers), heads, and scratch for the partials of a piece
     """
-    src, out = sending(pe, call, EACH), taking(pe, call, ALONE)
+    x = exchange_of(pe, call, work, EACH, pe.me)
     if pe.n_pes == 1:
-        copy_own(pe, src, out)
+        copy_own(x)
         return
-    x = exchange_of(pe, src, out, work)
     epoch, r, goes_on = epoch_of(x, peer(pe, 1), 0), 0, True
     more = send_round(x, 0)
     while goes_on:

@@ -5,7 +5,7 @@ parts, in one latency step.
 """
 
 from ..block import sync
-from ..parts import ALONE, EACH, copy_own, sending, taking
+from ..parts import EACH, copy_own, exchange_of
 from ..parts_messages import message_algorithm, put_round, reduce_round
 from ..records import PE, Parts, Work
 
@@ -15,14 +15,14 @@ def pairwise(pe: PE, call: Parts, work: Work):
 
     inbox, signals: see ``exchange_parts``;  outbox: the same, and slot ``me`` is scratch for the partials of a piece
     """
-    src, out = sending(pe, call, EACH), taking(pe, call, ALONE)
+    x = exchange_of(pe, call, work, EACH, pe.me)
     if pe.n_pes == 1:
-        copy_own(pe, src, out)
+        copy_own(x)
         return
     r, more = 0, True
     while more:
-        more = put_round(pe, src, work, r)
-        later = reduce_round(pe, src, out, work, r)
+        more = put_round(x, r)
+        later = reduce_round(x, r)
         more = more or later
         r += 1
         sync()  # the counts of this round are there

@@ -75,7 +75,7 @@ class AllGatherv(ByCounts):
     auto = staticmethod(all_gatherv.AUTO)
 
     def check(self, x: Any, out: Any, counts: Any, displacements: Any) -> tuple[Addresses, Kind]:
-        """See ``Collective``.  The kernel takes a src that is out for this PE's part of it."""
+        """See ``Collective``."""
         src, dst = self.alike(out if x is IN_PLACE else x, out)
         parts, me = self._reader.read(counts, displacements), self.job.me
         parts.check_fits(dst, "out", apart=True)
@@ -87,7 +87,8 @@ class AllGatherv(ByCounts):
                 src = dst
             elif overlap(src, dst):
                 raise ValueError("x and out overlap, and x is not known to be this PE's part of out: pass MPI.IN_PLACE")
-        return self.addresses(src, dst, parts, parts), Kind(parts.largest, src.dtype, counts=parts.text())
+        sent = parts if src.address == dst.address else self._reader.at_start(parts)
+        return self.addresses(src, dst, sent, parts), Kind(parts.largest, src.dtype, counts=parts.text())
 
 
 class ReduceScatterv(ByCounts):
@@ -112,7 +113,7 @@ class ReduceScatterv(ByCounts):
             raise ValueError("x and out overlap, and out is not known to be this PE's part of x: pass a copy")
         name, dtype, numbers = reduction(op, src.dtype)
         kind = Kind(parts.largest * numbers, dtype, name, counts=parts.text(numbers))
-        return self.addresses(src, dst, parts, parts), kind
+        return self.addresses(src, dst, parts, self._reader.at_start(parts)), kind
 
 
 class AllToAllv(ByCounts):

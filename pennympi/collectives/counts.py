@@ -102,6 +102,10 @@ class CountsReader:
         address = self._words((*own, *starts))
         return Counts(address, address + 8 * self._n_pes, tuple(zip(own, starts, strict=True)))
 
+    def at_start(self, parts: Counts) -> Counts:
+        """The same counts, of parts each of which begins at element 0."""
+        return Counts(parts.counts, self._words((0,) * self._n_pes))
+
     def _on_host(self, given: Any) -> bool:
         """Whether numbers are a sequence of ints of the host.  A NumPy array is the device's where that is a CPU."""
         if isinstance(given, np.ndarray):

@@ -86,8 +86,11 @@ def by_counts(
         elif table == "all_to_allv" and in_place:
             sent = taken = [s if s != right[pe][j] else t for j, (s, t) in enumerate(zip(sent, taken, strict=True))]
         sends, takes = starts_of(sent, rng, packed or reduces), starts_of(taken, rng, packed)
+        at_start = [0] * n  # where an array is one part
         if reduces:
-            takes = sends
+            takes = at_start
+        elif table == "all_gatherv" and not in_place:
+            sends = at_start
         elif table == "all_gatherv" or in_place:
             sends = takes
         if table == "all_to_allv":
@@ -115,8 +118,8 @@ def by_counts(
             "out": out, "src": src, "src_elems": src_elems, "elem_bytes": elem, "n_elems": 0,
             "out_elems": out_elems - (lacks or {}).get(pe, 0),
             "send_counts": device.address(sent), "receive_counts": device.address(taken),
-            "send_starts": 0 if packed_too or reduces else device.address(sends),
-            "receive_starts": 0 if packed_too else device.address(takes),
+            "send_starts": 0 if packed_too and sends is not at_start else device.address(sends),
+            "receive_starts": 0 if packed_too and takes is not at_start else device.address(takes),
         }  # fmt: skip
         what = f"call {number} ({table} by {algorithm.name}, {right}, {elem} bytes, {plan.blocks} x {plan.piece_elems})"
         one = team.launch(what, algorithm, plan, dtype, pe, words, **args)
