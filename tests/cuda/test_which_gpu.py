@@ -14,7 +14,9 @@ def numbers(current, nodes, n_gpus):
         runtime = SimpleNamespace(getDeviceCount=lambda: n_gpus, getDevice=lambda: current[me])
         control = SimpleNamespace(beside=pes)
         job = SimpleNamespace(me=me, control=control, gather=lambda mine, what: current)
-        with imported_over({"cupy": SimpleNamespace(cuda=SimpleNamespace(runtime=runtime))}, "memory.which_gpu") as module:
+        with imported_over(
+            {"cupy": SimpleNamespace(cuda=SimpleNamespace(runtime=runtime))}, "memory.which_gpu"
+        ) as module:
             return module.number_of_gpu(job)
 
     return [of(me, pes) for pes in nodes for me in pes]
