@@ -59,14 +59,15 @@ class Solver:
         self.fields = {name: self.grid.zeros(problem.dtype) for name in Vectors._fields}
         self.unit = self.norm_of_f = 1.0
         zeros, shape = array_module(team).zeros, (problem.niter + 2, WORDS)
-        self._sums: Any = Sums(team.zeros((2, WORDS), "int64"), zeros(shape, "int64"), zeros(1, "int64"))
+        current = team.zeros((2, WORDS), "int64")
+        self._sums: Any = Sums(current, zeros(shape, "int64"), zeros(1, "int64"))
         self._value = zeros(1, "float64")
         self._args = part_of(self.grid, self.fields["u"], problem), Vectors(**self.fields), self._sums
         self._kernels = {step: team.kernel(step, problem.dtype, most_threads=THREADS) for step in kernels.BY_ROWS}
         self._end_iteration = team.kernel(end_iteration, "float64", most_threads=WARP)
         team.compile([*self._kernels.values(), self._end_iteration])
         self._exchange_u, self._exchange_p = (self.grid.plan_exchange(self.fields[name]) for name in "up")
-        self._add_curvatures, self._add_squares = (team.plan_allreduce(x, x, op="sum") for x in self._sums.current)
+        self._add_curvatures, self._add_squares = (team.plan_allreduce(x, x, op="sum") for x in current)
         self._loop = cache(lambda most, below: team.plan_loop(self._iterate, self._value, below, most))
 
     def free(self) -> None:

@@ -23,7 +23,7 @@ TO_PARTIALS, REDUCE, REDUCE_AND_ROUND, REDUCE_PARTIALS, REDUCE_PARTIALS_AND_ROUN
 ITEM_BYTES, ACC_BYTES = 11, 12  # host backend: of the running reduction
 CLOSE, LAST, PLUS = 13, 14, 15  # host backend: addresses of the loops that add a residual
 SIGNALS = (
-    16  # host backend: address of the words by which a wait lets Python run signal handlers (host/device/interrupts.py)
+    16  # host backend: address of the words by which a wait lets Python run handlers of signals
 )
 PATIENCE = 17  # host backend: polls of a signal before the PE sleeps between them
 MULTICAST = 19  # cuda backend: what to add to a symmetric address to reach all PEs' instances, 0: no multicast
@@ -34,7 +34,7 @@ OWN_ALIVE = 22  # host backend: address of the number of this process's own word
 SHARED = 23  # cuda backend: address of a word that the first wait to give up takes; the number of teams of this process,
 # and the address of each one's ``ctx``, follow
 NETWORK = (
-    24  # host backend: address of the words of this team's channel to other nodes (host/device/remote.py), 0: it has none
+    24  # host backend: address of the words of this team's channel to other nodes, 0: it has none
 )
 SEND, GET, PROGRESS = 25, 26, 27  # host backend: addresses of the compiled functions of that channel, 0 where it has none
 PEER_OFFSETS = 28

@@ -1,4 +1,4 @@
-"""Exchanges of halos, as ``pennympi/stencil/grid/exchange.py`` launches them; what is read of a halo stays until it is read."""
+"""Exchanges of halos, as ``stencil/grid/exchange.py`` launches them; what is read of a halo stays until it is read."""
 
 import math
 from collections.abc import Callable
