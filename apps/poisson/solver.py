@@ -58,11 +58,10 @@ class Solver:
         self.grid = team.grid(problem.shape, periodic=problem.periodic, halo=1)
         self.fields = {name: self.grid.zeros(problem.dtype) for name in Vectors._fields}
         self.unit = self.norm_of_f = 1.0
-        zeros, shape = array_module(team).zeros, (problem.niter + 2, WORDS)
-        current = team.zeros((2, WORDS), "int64")
-        self._sums: Any = Sums(current, zeros(shape, "int64"), zeros(1, "int64"))
+        zeros, current = array_module(team).zeros, team.zeros((2, WORDS), "int64")
+        self._sums: Any = Sums(current, zeros((problem.niter + 2, WORDS), "int64"), zeros(1, "int64"))
         self._value = zeros(1, "float64")
-        self._args = part_of(self.grid, self.fields["u"], problem), Vectors(**self.fields), self._sums
+        self._args: Any = part_of(self.grid, self.fields["u"], problem), Vectors(**self.fields), self._sums
         self._kernels = {step: team.kernel(step, problem.dtype, most_threads=THREADS) for step in kernels.BY_ROWS}
         self._end_iteration = team.kernel(end_iteration, "float64", most_threads=WARP)
         team.compile([*self._kernels.values(), self._end_iteration])
@@ -127,13 +126,13 @@ class Solver:
         problem, norms, square = self.problem, list[float](), math.inf
         period, below = problem.replace or problem.niter, (problem.tol * self.norm_of_f) ** 2
         with self.stream:
-            self._sums.n_done[...] = 0
+            self._sums.done[...] = 0
             self._sums.history[...] = 0
         while (done := len(norms)) < problem.niter and (done == 0 or below < square < math.inf):
             self.residual(done)
             self._loop(min(period, problem.niter - done), below)(self.stream)
             self.team.synchronize(self.stream)
-            *_, square = squares = floats(to_numpy(self._sums.history[done + 2 : int(self._sums.n_done[0]) + 2]))
+            *_, square = squares = floats(to_numpy(self._sums.history[done + 2 : int(self._sums.done[0]) + 2]))
             norms += [math.sqrt(one) / self.norm_of_f for one in squares]
         return norms
 

@@ -15,12 +15,12 @@ class Sums(NamedTuple):
 
     current: Words
     history: Words
-    n_done: Words
+    done: Words
 
 
 def last_square(s: Sums):
     """Address of the last r * r, behind the one before it."""
-    return s.history + (read_epoch(s.n_done, 0) + 1) * WORDS_BYTES
+    return s.history + (read_epoch(s.done, 0) + 1) * WORDS_BYTES
 
 
 def ratio(a, b):
@@ -36,7 +36,7 @@ def end_iteration(ctx, s: Sums, value: Elements):
     for i in lanes(0, 2 * WORDS):
         add_shared(s.current, i, -read_epoch(s.current, i))
     if is_leader():
-        add_shared(s.n_done, 0, 1)
+        add_shared(s.done, 0, 1)
         store(value, 0, read_sum(last_square(s)))
 
 

@@ -4,8 +4,8 @@ Source: a loop of MPI sends, with a window of two messages for each pair of PEs.
 one latency step.
 """
 
-from ..parts import EACH, exchange_of
-from ..parts_messages import exchange_parts, message_algorithm
+from ..by_counts.messages import exchange_parts, message_algorithm
+from ..by_counts.parts import EACH, exchange_of
 from ..records import PE, Parts, Work
 
 

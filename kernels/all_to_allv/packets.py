@@ -3,8 +3,8 @@
 Source: the LL128 protocol of NCCL, with a head that has the length of the part.
 """
 
-from ..parts import EACH, exchange_of
-from ..parts_packets import exchange_parts, packet_algorithm
+from ..by_counts.packets import exchange_parts, packet_algorithm
+from ..by_counts.parts import EACH, exchange_of
 from ..records import PE, Parts, Work
 
 

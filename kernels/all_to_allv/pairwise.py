@@ -4,8 +4,8 @@ Source: the pairwise exchange of MPI libraries, with a window of two messages fo
 part once, in one latency step.
 """
 
-from ..parts import EACH, exchange_of
-from ..parts_messages import exchange_parts, message_algorithm
+from ..by_counts.messages import exchange_parts, message_algorithm
+from ..by_counts.parts import EACH, exchange_of
 from ..records import PE, Parts, Work
 
 

@@ -3,8 +3,8 @@
 Source: the LL128 protocol of NCCL, with a head that has the length of the part.  A PE adds up in the order of the PEs.
 """
 
-from ..parts import EACH, copy_own, exchange_of
-from ..parts_packets import add_up, epoch_of, packet_algorithm, send_round, take_round
+from ..by_counts.packets import add_up, epoch_of, packet_algorithm, send_round, take_round
+from ..by_counts.parts import EACH, copy_own, exchange_of
 from ..records import PE, Parts, Work
 from ..steps import peer
 

@@ -5,8 +5,8 @@ parts, in one latency step.
 """
 
 from ..block import sync
-from ..parts import EACH, copy_own, exchange_of
-from ..parts_messages import message_algorithm, put_round, reduce_round
+from ..by_counts.messages import message_algorithm, put_round, reduce_round
+from ..by_counts.parts import EACH, copy_own, exchange_of
 from ..records import PE, Parts, Work
 
 

@@ -13,8 +13,8 @@ from pennympi import Unsupported
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.kernels.algorithm import HEAD_AND_PACKETS, MAX_THREADS, PACKETS, PARTIALS, Limits, Topology
 from pennympi.kernels.allreduce import PLANNED, TABLE
+from pennympi.kernels.by_counts.packets import HEAD_BYTES
 from pennympi.kernels.packets import PACKET_BYTES
-from pennympi.kernels.parts_packets import HEAD_BYTES
 from pennympi.kernels.plans import cut, packed_bytes
 from pennympi.selection.choose import Selection
 from pennympi.selection.machine import NVLINK

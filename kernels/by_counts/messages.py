@@ -8,10 +8,14 @@ the call before; to take, for what the sender does at the beginning of its round
 
 from functools import partial
 
-from .algorithm import PARTIALS, Algorithm, Plan, ToCut, per_pe
-from .block import copy, sync
-from .elements import combine
-from .messages import fence, put, put_signal, read_epoch, refuse_count, signal, stage_for_put, wait, write_epoch
+from ..algorithm import PARTIALS, Algorithm, Plan, ToCut, per_pe
+from ..block import copy, sync
+from ..elements import combine
+from ..messages import fence, put, put_signal, read_epoch, refuse_count, signal, stage_for_put, wait, write_epoch
+from ..plans import MIN_BLOCK_BYTES, cut
+from ..primitive import DIFFERS
+from ..slots import VECTOR_BYTES, inbox_slots, outbox_slots, slot_at
+from ..steps import load_counter, peer, store_counter, untag_epoch
 from .parts import (
     OTHER_WORDS,
     WORDS,
@@ -24,10 +28,6 @@ from .parts import (
     piece_for,
     word_for,
 )
-from .plans import MIN_BLOCK_BYTES, cut
-from .primitive import DIFFERS
-from .slots import VECTOR_BYTES, inbox_slots, outbox_slots, slot_at
-from .steps import load_counter, peer, store_counter, untag_epoch
 
 HEAD_BYTES = VECTOR_BYTES  # of a message: the bytes of the whole part; its data follow
 ARRIVED, READ, SENT, TAKEN = (OTHER_WORDS + k for k in (0, 2, 4, 5))  # signals, one for each buffer; this PE's own counts

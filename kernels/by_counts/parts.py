@@ -11,11 +11,11 @@ differ are found at once, and no PE writes beyond its own counts.
 
 from typing import NamedTuple
 
-from .block import add_shared, block, blocks, copy, lanes, sync
-from .messages import read_epoch, refuse_count
-from .primitive import DIFFERS, SENDS, TAKES
-from .records import PE, Parts, Work
-from .slots import VECTOR_BYTES, block_words, word
+from ..block import add_shared, block, blocks, copy, lanes, sync
+from ..messages import read_epoch, refuse_count
+from ..primitive import DIFFERS, SENDS, TAKES
+from ..records import PE, Parts, Work
+from ..slots import VECTOR_BYTES, block_words, word
 
 WORDS = 8  # of a block for each PE: the starts of packed parts of src and of out, then those of the algorithm
 STARTS_OF_SRC, STARTS_OF_OUT, OTHER_WORDS = 0, 1, 2  # the first of each kind

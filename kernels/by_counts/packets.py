@@ -11,9 +11,13 @@ round are of one epoch.
 
 from functools import partial
 
-from .algorithm import HEAD_AND_PACKETS, Algorithm, Plan, ToCut, per_pe, requires_ll128
-from .messages import read_epoch, refuse_count
-from .packets import GROUP_DATA_BYTES, PACKET_BYTES, PACKETS_TOGETHER, combine_packets, receive_packets, send_packets
+from ..algorithm import HEAD_AND_PACKETS, Algorithm, Plan, ToCut, per_pe, requires_ll128
+from ..messages import read_epoch, refuse_count
+from ..packets import GROUP_DATA_BYTES, PACKET_BYTES, PACKETS_TOGETHER, combine_packets, receive_packets, send_packets
+from ..plans import FEW_WARPS, MANY_WARPS, cut, packed_bytes, threads_for
+from ..primitive import DIFFERS
+from ..slots import WORD_BYTES, Slots, half_buffer_slots, outbox_of, slot_at, word
+from ..steps import load_counter, peer, store_counter
 from .parts import (
     EACH,
     OTHER_WORDS,
@@ -27,10 +31,6 @@ from .parts import (
     piece_for,
     word_for,
 )
-from .plans import FEW_WARPS, MANY_WARPS, cut, packed_bytes, threads_for
-from .primitive import DIFFERS
-from .slots import WORD_BYTES, Slots, half_buffer_slots, outbox_of, slot_at, word
-from .steps import load_counter, peer, store_counter
 
 HEAD_BYTES = PACKETS_TOGETHER * PACKET_BYTES  # of a message: the elements of the whole part; its data follow
 LEAST_BYTES = FEW_WARPS * GROUP_DATA_BYTES  # of a piece
