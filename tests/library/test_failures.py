@@ -163,7 +163,7 @@ except pennympi.Unsupported as error:
 MPI.Init_thread()
 with pennympi.init(comm) as team, pennympi.init() as other:
     total = other.allreduce(team.allreduce(numpy.ones(10)))
-    print(f"sum {total[0]}\n", end="", flush=True)
+    print(f"sum {total[0]};", end="", flush=True)
 comm.Free()
 session.Finalize()
 """
@@ -171,7 +171,7 @@ session.Finalize()
 
 def test_a_session_alone_is_refused_and_may_stand_beside_mpi_init():
     ended = launch(2, "-c", SESSION, env=settled(2, PENNYMPI_BACKEND="host"), limit_s=60)
-    assert ended.rc == 0 and ended.output.count("sum 4.0") == 2, ended.output
+    assert ended.rc == 0 and ended.output.count("sum 4.0;") == 2, ended.output
     assert ended.output.count("refused: pennympi needs MPI.COMM_WORLD") == 2, ended.output
 
 
