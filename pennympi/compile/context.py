@@ -22,9 +22,7 @@ CALL = 5  # host backend: number of the running kernel, for the record
 TO_PARTIALS, REDUCE, REDUCE_AND_ROUND, REDUCE_PARTIALS, REDUCE_PARTIALS_AND_ROUND = range(6, 11)
 ITEM_BYTES, ACC_BYTES = 11, 12  # host backend: of the running reduction
 CLOSE, LAST, PLUS = 13, 14, 15  # host backend: addresses of the loops that add a residual
-SIGNALS = (
-    16  # host backend: address of the words by which a wait lets Python run handlers of signals
-)
+SIGNALS = 16  # host backend: address of the words by which a wait lets Python run handlers of signals
 PATIENCE = 17  # host backend: polls of a signal before the PE sleeps between them
 MULTICAST = 19  # cuda backend: what to add to a symmetric address to reach all PEs' instances, 0: no multicast
 GAVE_UP = 20  # 0, or POISON (kernels/block.py) once a wait of this PE has given up
@@ -33,9 +31,7 @@ ALIVE = 21  # address of (n_pes,) words about each PE's last sign of life (job/l
 OWN_ALIVE = 22  # host backend: address of the number of this process's own words; their addresses follow it
 SHARED = 23  # cuda backend: address of a word that the first wait to give up takes; the number of teams of this process,
 # and the address of each one's ``ctx``, follow
-NETWORK = (
-    24  # host backend: address of the words of this team's channel to other nodes, 0: it has none
-)
+NETWORK = 24  # host backend: address of the words of this team's channel to other nodes, 0: it has none
 SEND, GET, PROGRESS = 25, 26, 27  # host backend: addresses of the compiled functions of that channel, 0 where it has none
 PEER_OFFSETS = 28
 
