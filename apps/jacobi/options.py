@@ -94,11 +94,16 @@ def parse(comm: Any, argv: list[str] | None = None) -> tuple[argparse.Namespace,
 
 def _saved(comm: Any, options: argparse.Namespace) -> tuple[Problem, Outcome]:
     """What is in the file to restart from, or the defaults; sets options.restart to its name."""
-    if options.restart is True:  # the file of --checkpoint, which exists from the second run on
-        if not options.checkpoint:
-            fail(comm, "--restart without a file takes the one of --checkpoint: name a file for one of the two")
-        there = comm.bcast(os.path.lexists(options.checkpoint) if comm.rank == 0 else None)
-        options.restart = options.checkpoint if there else None
+    if not options.restart:
+        return DEFAULT, Outcome()
+    is_optional = options.restart is True  # the file of --checkpoint, which exists from the second run on
+    if is_optional and not options.checkpoint:
+        fail(comm, "--restart without a file takes the one of --checkpoint: name a file for one of the two")
+    path = options.checkpoint if is_optional else options.restart
+    exists = comm.bcast(os.path.lexists(path) if comm.rank == 0 else None)
+    if not exists and not is_optional:
+        fail(comm, f"--restart {path}: no such file or directory")
+    options.restart = path if exists else None
     if not options.restart:
         return DEFAULT, Outcome()
     try:

@@ -79,7 +79,7 @@ def pipe(path):
 
 NO_FIELD = "its /field is not 6 x 898 of float32, with checksums"
 UNREADABLE = {  # what alters the file, and the message
-    "absent": (lambda path: path.unlink(), "no such file or directory"),
+    "a link to no file": (lambda path: (path.unlink(), path.symlink_to("none")), "no such file or directory"),
     "a folder": (lambda path: (path.unlink(), path.mkdir()), "is a folder"),
     "a pipe": (pipe, "it is not a regular file"),
     "empty": (lambda path: path.write_bytes(b""), "file signature not found"),
