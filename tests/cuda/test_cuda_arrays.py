@@ -29,7 +29,7 @@ def array_view(monkeypatch):
     runtime = SimpleNamespace(pointerGetAttributes=attributes)
     made = SimpleNamespace(ndarray=type("ndarray", (), {}), cuda=SimpleNamespace(runtime=runtime))
     monkeypatch.setitem(sys.modules, "cupy", made)
-    source = f"{pennympi.__path__[0]}/cuda/arrays.py"
+    source = f"{pennympi.__path__[0]}/cuda/memory/arrays.py"
     spec = importlib.util.spec_from_file_location("pennympi.cuda.memory.arrays_without_a_gpu", source)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
