@@ -15,7 +15,7 @@ if sys.argv[1:]:
 from mpi4py import MPI
 
 from pennympi.errors import PeerTimeout
-from pennympi.job import exits
+from pennympi.job import ending, exits
 from pennympi.job.job import Job
 from pennympi.job.monitor import DeviceMonitor
 
@@ -25,6 +25,7 @@ def main():
         os.write(1, f"fault {time.time()}\n".encode())
     if sys.argv[2:]:
         os.environ["PENNYMPI_NODE"] = f"node{MPI.COMM_WORLD.rank}"
+    ending.prepare(MPI.COMM_WORLD)
     exits.install()
     job = Job(MPI.COMM_WORLD)
     error = PeerTimeout(job.me, 0, "allreduce", epoch=7, timeout_s=job.timeout_s)
