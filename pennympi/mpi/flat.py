@@ -15,7 +15,7 @@ from mpi4py import MPI
 from .message import Element, Message, Parts, is_bottom, is_on_gpu
 
 BYTES = np.dtype("uint8")
-_SELF = MPI.Intracomm(MPI.COMM_SELF)  # which a program may replace by a Comm
+_SELF = MPI.COMM_SELF  # under this name a program may put a Comm in its place
 
 
 class Flat:

@@ -12,7 +12,7 @@ from pennympi.collectives.base import constants
 from pennympi.compile.bind import bind
 from pennympi.compile.context import TAGGED
 from pennympi.compile.options import KernelOptions
-from pennympi.cuda.compiler.compiler import compile as backend
+from pennympi.cuda.compiler import compile as backend
 from pennympi.cuda.device import combine, stubs
 from pennympi.kernels.allreduce import TABLE
 from pennympi.kernels.block import lanes, load, store

@@ -148,7 +148,7 @@ def test_a_graph_of_loops(team):
 
 
 def test_an_older_driver(team, monkeypatch, request):
-    from pennympi.cuda.streams.streams import loops
+    from pennympi.cuda.streams import loops
 
     monkeypatch.setattr(loops, "WHILE_DRIVER", 10**6)
     test_many_lengths(team, request, 3)

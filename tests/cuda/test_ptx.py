@@ -15,8 +15,8 @@ from pennympi.collectives.base import constants
 from pennympi.collectives.by_counts import ByCounts
 from pennympi.collectives.calls import ALL
 from pennympi.compile.bind import annotated_kinds
-from pennympi.cuda.compiler.compiler import compile as backend
-from pennympi.cuda.streams.streams import condition
+from pennympi.cuda.compiler import compile as backend
+from pennympi.cuda.streams import condition
 from pennympi.kernels import rma
 from pennympi.kernels.algorithm import SWITCH_ADDS, Topology
 from pennympi.kernels.allreduce import PLANNED

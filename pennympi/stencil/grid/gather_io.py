@@ -47,6 +47,10 @@ def _from_file(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+# Of a file: what HDF5 takes beside the points, for the chunks of a dataset and for names and facts, at most.
+INDEX_SHARE, MOST_HEADER_BYTES = 50, 1 << 20
+
+
 class Whole:
     """``Grid.gather``, ``Grid.save`` and ``Grid.load``.  All methods are collective.  get: ``Team.get``"""
 
@@ -70,8 +74,11 @@ class Whole:
                 raise Unsupported(f"HDF5 has no {view.dtype.name}: save {name} as float32")
 
         def write() -> None:
-            # HDF5's own driver crashes Python on a full disk; a file of Python's raises OSError.
+            # HDF5 crashes Python on a full disk, so that there must be room before it begins.
+            nbytes = sum(view.dtype.item_bytes for view in views.values()) * math.prod(self._grid.shape)
             with replacing(path) as part, open(part, "w+b") as raw:
+                os.posix_fallocate(raw.fileno(), 0, nbytes + nbytes // INDEX_SHARE + MOST_HEADER_BYTES)
+                os.ftruncate(raw.fileno(), 0)
                 with h5py.File(raw, "w", libver=FILES) as file:
                     for name, view in views.items():
                         data = file.create_dataset(name, self._grid.shape, view.dtype.numpy, fletcher32=True)
