@@ -30,7 +30,7 @@ from .syntax_tree import text_of_tree
 
 # Packages whose functions, types and instructions are named only: the versions of those that compile are part of the name
 # of an entry on disk.
-_NAMED = ("numba", "numba_cuda", "numba_cuda_mlir", "llvmlite", "numpy")
+_NAMED = ("numba", "numba_cuda", "llvmlite", "numpy")
 _SAY_ALL = ("Type", "Signature", "ufunc")
 _BACKENDS = tuple(f"{__package__.rpartition('.')[0]}.{name}." for name in ("host", "cuda", "stencil"))
 _HEAP_TYPE = 1 << 9  # in the flags of a class: made by a class statement
