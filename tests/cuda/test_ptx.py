@@ -15,6 +15,7 @@ from pennympi.collectives.base import constants
 from pennympi.collectives.by_counts import ByCounts
 from pennympi.collectives.calls import ALL
 from pennympi.compile.bind import annotated_kinds
+from pennympi.compile.unroll import specialised
 from pennympi.cuda.compiler import compile as backend
 from pennympi.cuda.streams import condition
 from pennympi.kernels import rma
@@ -214,7 +215,7 @@ def test_by_rooms(kernel):
 @pytest.mark.parametrize(("name", "cc"), [("float32", AMPERE), ("float64", HOPPER)])
 def test_jacobi(name, cc):
     """A thread loads its columns of its rows by 16 bytes before it stores any, and no product of the formula is fused."""
-    kernel = jacobi_kernels.sweep(DTYPES[name].numpy.itemsize)
+    kernel = specialised(jacobi_kernels.sweep, DTYPES[name].numpy.itemsize)
     code = ptx(kernel, "sweep", cc, elements=DTYPES[name])
     kind, rows, vector = name.replace("loat", ""), jacobi_kernels.ROWS, jacobi_kernels.VECTOR
     wide = 16 // DTYPES[name].numpy.itemsize

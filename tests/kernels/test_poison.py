@@ -13,6 +13,7 @@ import pytest
 from pennympi.compile import context as ctx_words
 from pennympi.compile.options import KernelOptions
 from pennympi.errors import PeerGaveUp, PeerTimeout
+from pennympi.host.device import interrupts
 from pennympi.host.device.waits import SPINS_BEFORE_SLEEP
 from pennympi.host.runtime.compiler import Compiler
 from pennympi.host.runtime.peers import Peers
@@ -37,7 +38,7 @@ class Job:
             ctx[ctx_words.ME], ctx[ctx_words.N_PES], ctx[ctx_words.TIMEOUT_NS] = me, n_pes, int(1e9 * TIMEOUT_S)
             ctx[ctx_words.PATIENCE], ctx[ctx_words.RECORD] = SPINS_BEFORE_SLEEP, record.ctypes.data
             ctx[ctx_words.ALIVE], ctx[ctx_words.OWN_ALIVE] = silent.ctypes.data, liveness.own_words_address
-            ctx[ctx_words.ABORT] = liveness.monitor_words_address
+            ctx[ctx_words.ABORT], ctx[ctx_words.SIGNALS] = liveness.monitor_words_address, interrupts.address
             ctx[ctx_words.PEER_OFFSETS :] = [base - self.bases[me] for base in self.bases]
             record[ctx_words.RECORD_ME] = me
             pe = SimpleNamespace(_channel=None, me=me, ctx=ctx, ctx_address=ctx.ctypes.data, record=record, silent=silent)
