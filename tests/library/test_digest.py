@@ -107,7 +107,7 @@ def test_a_file_that_is_edited_after_its_import(tmp_path):
     path.write_text("def kernel(i):\n    return 2.0 * i\n")
     old = loaded(path)
     before = keys(old.kernel)
-    path.write_text("def kernel(i):\n    return 3.0 * i\n")
+    path.write_text("def kernel(i):\n    return 3.25 * i\n")
     new = loaded(path)
     assert kernel_hash(old.kernel) == before[0]
     assert len({*before, *keys(new.kernel), kernel_hash(old.kernel, portable=True)}) == 4

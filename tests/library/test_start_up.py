@@ -83,7 +83,7 @@ def test_a_kernel_is_compiled_before_its_first_launch(monkeypatch):
 
 REFRESHED = """
 from numba.core.registry import cpu_target
-from pennympi.host import compile as host
+from pennympi.host.runtime import compile as host
 from pennympi.kernels import rma
 refreshed = []
 known = cpu_target.target_context.refresh

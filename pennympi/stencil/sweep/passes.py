@@ -15,7 +15,6 @@ from ...backend import Run
 from ...compile.pass_kernel import PassKernel
 from ...kernels.sweep.norm import MOST_GROUP_POINTS
 from ...kernels.sweep.records import Box
-from .. import on_cpu
 from ..grid.overlap import boxes_of, overlapped
 from .norm import SweepNorm
 from .problem import Norms, SweepProblem, box_between
@@ -40,11 +39,13 @@ def pass_sizes(sweeps: int, depth: int, norms: str = "none") -> list[int]:
 
 
 def kernels_of(problem: SweepProblem) -> Any:
-    """The module with the backend's kernels of passes; that of GPUs needs their compiler."""
+    """The module with the backend's kernels of passes, which loads a compiler."""
     if problem.context.backend.name == "cuda":
         from ..on_gpu import passes as on_gpu
 
         return on_gpu
+    from .. import on_cpu
+
     return on_cpu
 
 
