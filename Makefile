@@ -31,7 +31,7 @@ demo: .venv/.ready-demo  ## solve a Laplace problem on NP=4 ranks and draw it: a
 	    '  mpirun -np 2 python -m apps.jacobi.textbook         # this solver in 100 lines' \
 	    '  mpirun -np 2 python -m pennympi                     # what it runs on here'
 
-test: .venv/.ready-test  ## the suite in one process, at 2 and 4 ranks, and over 2 hosts of 2 ranks (6 minutes on two cores)
+test: .venv/.ready-test  ## the suite in one process, at 2 and 4 ranks, and over 2 hosts of 2 ranks (12 minutes on two cores)
 	.venv/bin/python $(TESTS) -- $(ARGS)
 
 test-rest: .venv/.ready-test  ## every other rank count and shape of hosts, slow tests, and everything at once for a minute
