@@ -16,18 +16,7 @@ from ..plans import MIN_BLOCK_BYTES, cut
 from ..primitive import DIFFERS
 from ..slots import VECTOR_BYTES, inbox_slots, outbox_slots, slot_at
 from ..steps import load_counter, peer, store_counter, untag_epoch
-from .parts import (
-    OTHER_WORDS,
-    WORDS,
-    Exchange,
-    PartPiece,
-    PartTable,
-    addend,
-    copy_own,
-    is_sent,
-    piece_for,
-    word_for,
-)
+from .parts import OTHER_WORDS, WORDS, Exchange, PartPiece, PartTable, addend, copy_own, is_sent, piece_for, word_for
 
 HEAD_BYTES = VECTOR_BYTES  # of a message: the bytes of the whole part; its data follow
 ARRIVED, READ, SENT, TAKEN = (OTHER_WORDS + k for k in (0, 2, 4, 5))  # signals, one for each buffer; this PE's own counts

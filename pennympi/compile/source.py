@@ -13,7 +13,7 @@ class StaticError(TypeError):
 
 
 def place(function: Any, line: int | None = None) -> str:
-    """ "file:line" of a function, or of a line in it."""
+    """The file and line of a function, or of a line in it: "file:line"."""
     return f"{function.__code__.co_filename}:{line or function.__code__.co_firstlineno}"
 
 

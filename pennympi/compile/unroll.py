@@ -143,8 +143,7 @@ class _Writer(ast.NodeTransformer):
             return ast.copy_location(self._joined(node, list(self._elements(inner, inner.generators))), node)
         called = self._known.called(node)
         if isinstance(called, FunctionType) and not hasattr(called, "is_primitive"):
-            if static_parameters(called) or uses_static(called):
-                return ast.copy_location(self._call(node, called), node)
+            return ast.copy_location(self._call(node, called), node)
         return self.generic_visit(node)
 
     def _call(self, node: ast.Call, called: FunctionType) -> Any:
@@ -167,6 +166,8 @@ class _Writer(ast.NodeTransformer):
         if lacking := [name for name in wanted if name not in values]:
             raise self._refuse(node, f"{called.__name__} needs values of {', '.join(lacking)}")
         copied = _written(called, tuple((name, values[name]) for name in wanted))
+        if copied is called:
+            return self.generic_visit(node)
         return self.generic_visit(ast.Call(self._known.named(copied, called.__name__), positional, keywords))
 
     def _elements(self, inner: ast.GeneratorExp, loops: list[ast.comprehension]) -> Iterator[ast.expr]:

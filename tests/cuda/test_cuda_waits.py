@@ -8,14 +8,7 @@ import pytest
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
 from pennympi.compile import context as ctx_words
-from pennympi.cuda.device import (
-    multicast,
-    packets,
-    pointers,
-    primitives,
-    remote,
-    waits,
-)
+from pennympi.cuda.device import multicast, packets, pointers, primitives, remote, waits
 from pennympi.errors import CollectiveMismatchError, CountError, Record, recorded_failure
 from pennympi.job.liveness import NEVER_NS
 from pennympi.kernels.block import DIFFERS, EPOCH_BITS, POISON, SENDS, TAKES

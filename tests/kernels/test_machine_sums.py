@@ -10,14 +10,7 @@ from machine.team import place_for
 from seed import SEED
 
 from pennympi.kernels.block import block, is_leader, write_epoch
-from pennympi.kernels.in_kernel import (
-    GridBarrier,
-    add_to_bins,
-    all_sum,
-    grid_barrier_words,
-    last_grid_barrier,
-    no_bins,
-)
+from pennympi.kernels.in_kernel import GridBarrier, add_to_bins, all_sum, grid_barrier_words, last_grid_barrier, no_bins
 
 PROGRAMS, BARRIERS = 12, 3
 WORD_BYTES = 8

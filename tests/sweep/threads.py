@@ -14,12 +14,7 @@ from pennympi.compile.bind import bind
 from pennympi.compile.unroll import specialised
 from pennympi.kernels.sweep.norm import LEVEL_BYTES, add_values, no_squares, raised
 from pennympi.stencil.on_gpu.march.level_squares import add_lanes_to_words
-from pennympi.stencil.on_gpu.warp.norm import (
-    add_squares_of_warp,
-    add_values_of_warp,
-    in_all,
-    squares_of_warp,
-)
+from pennympi.stencil.on_gpu.warp.norm import add_squares_of_warp, add_values_of_warp, in_all, squares_of_warp
 from pennympi.stencil.on_gpu.warp.warp import LANE_BYTES
 
 SHARED_BYTES, PIECE_BYTES = 227 << 10, 16

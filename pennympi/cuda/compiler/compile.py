@@ -8,39 +8,18 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 from ...compile import context as ctx_words
-from ...compile.bind import (
-    bind,
-    call_source,
-    helpers,
-    is_tagged,
-    names_reached,
-    parameters,
-)
+from ...compile.bind import bind, call_source, helpers, is_tagged, names_reached, parameters
 from ...compile.cache import made_once
 from ...compile.digest import kernel_hash, keyed
 from ...compile.options import BOUNDS, KernelOptions, LaunchBounds
 from ...compile.unroll import unrolled
 from ...kernels.algorithm import MAX_THREADS
-from ..device import (
-    combine,
-    lines,
-    multicast,
-    packets,
-    pointers,
-    primitives,
-    remote,
-    waits,
-)
+from ..device import combine, lines, multicast, packets, pointers, primitives, remote, waits
 from ..device.elements import accessors
 from ..device.elements import implementations as element_implementations
 from ..device.intrinsics import after_previous_kernel
 from ..device.register_steps import register_steps, together
-from .gpu import (
-    VERSIONS,
-    device_function,
-    ptx,
-    types,
-)
+from .gpu import VERSIONS, device_function, ptx, types
 
 HALVED = LaunchBounds(MAX_THREADS, 2)  # 64 registers a thread
 MOST_REGISTERS = 80  # of a thread: a block of 512 leaves three eighths of its multiprocessor free

@@ -3,15 +3,7 @@
 from ...compile import context as ctx_words
 from ..compiler.gpu import cuda
 from .intrinsics import load_1, load_word, store_1
-from .stubs import (
-    ALIGNED,
-    ITEM_BYTES,
-    add,
-    begin,
-    end,
-    end_plus,
-    plus_pair,
-)
+from .stubs import ALIGNED, ITEM_BYTES, add, begin, end, end_plus, plus_pair
 from .words import load_pair, store_pair
 
 PEER_OFFSETS, GAVE_UP = 8 * ctx_words.PEER_OFFSETS, 8 * ctx_words.GAVE_UP

@@ -10,17 +10,7 @@ from ...compile import context as ctx_words
 from ...compile.arithmetic import STEPS, Step, step_bytes
 from ..compiler.gpu import cuda, intrinsic, types
 from .intrinsics import GLOBAL, load_word
-from .stubs import (
-    ALIGNED,
-    DST_BYTES,
-    PART_BYTES,
-    SRC_BYTES,
-    WIDTH,
-    elements,
-    shifted,
-    single,
-    wide,
-)
+from .stubs import ALIGNED, DST_BYTES, PART_BYTES, SRC_BYTES, WIDTH, elements, shifted, single, wide
 from .words import Vectors
 
 VECTOR_BYTES = 16

@@ -1,16 +1,7 @@
 """Implementation of ``put_lines`` on a GPU: threads take units of the lines, 16 bytes where all is so aligned."""
 
 from ..compiler.gpu import cuda
-from .intrinsics import (
-    copy_one_16,
-    divide_32,
-    load_1,
-    load_4,
-    load_word,
-    store_1,
-    store_4,
-    store_word,
-)
+from .intrinsics import copy_one_16, divide_32, load_1, load_4, load_word, store_1, store_4, store_word
 from .pointers import at
 from .waits import GAVE_UP
 from .words import load_pair, store_pair

@@ -16,30 +16,11 @@ from ...compile.context import ROUNDS
 from ...kernels.algorithm import SWITCH_ADDS
 from ...kernels.block import EPOCH_BITS, POISON
 from ..compiler.gpu import cuda, intrinsic, types
-from .intrinsics import (
-    assembly,
-    load_acquire,
-    load_word,
-    reading,
-    statement,
-    store_release,
-)
+from .intrinsics import assembly, load_acquire, load_word, reading, statement, store_release
 from .pointers import at
 from .stubs import ITEM_BYTES, add_by_switch
-from .waits import (
-    GAVE_UP,
-    SPINS,
-    check_wait,
-    give_up,
-    report_wait,
-)
-from .words import (
-    PAIR,
-    load_pair,
-    split,
-    store_pair,
-    vector_of,
-)
+from .waits import GAVE_UP, SPINS, check_wait, give_up, report_wait
+from .words import PAIR, load_pair, split, store_pair, vector_of
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 MULTICAST, PES = 8 * ctx_words.MULTICAST, 8 * ctx_words.N_PES

@@ -1,14 +1,7 @@
 """What packets carry, in plain memory of a GPU: a thread's 16 bytes of a line, at any address."""
 
 from ...kernels.packets import GROUP_DATA_BYTES, PACKET_DATA_BYTES
-from .intrinsics import (
-    load_1,
-    load_4,
-    load_word,
-    store_1,
-    store_4,
-    store_word,
-)
+from .intrinsics import load_1, load_4, load_word, store_1, store_4, store_word
 from .stubs import ALIGNED
 
 LOW = 0xFFFFFFFF  # the bits of 4 bytes

@@ -28,14 +28,7 @@ from .stubs import (
     plus_pair,
     poll_all,
 )
-from .waits import (
-    GAVE_UP,
-    SPINS,
-    check_wait,
-    give_up,
-    poisoned,
-    report_wait,
-)
+from .waits import GAVE_UP, SPINS, check_wait, give_up, poisoned, report_wait
 from .words import poll_pair, send_pair
 
 ALL = 0xFFFFFFFF

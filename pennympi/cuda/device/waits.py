@@ -3,15 +3,7 @@
 from ...compile import context as ctx_words
 from ...kernels.block import POISON
 from ..compiler.gpu import cuda
-from .intrinsics import (
-    claim,
-    fence_system,
-    global_timer_ns,
-    load_acquire,
-    load_volatile,
-    load_word,
-    store_word,
-)
+from .intrinsics import claim, fence_system, global_timer_ns, load_acquire, load_volatile, load_word, store_word
 from .primitives import WORD
 from .stubs import CALL, TAGGED
 

@@ -7,13 +7,7 @@ import numpy as np
 from mpi4py.MPI import IN_PLACE
 
 from ...arrays import dlpack, mpi_buffer
-from ...arrays.array_view import (
-    PLAIN,
-    ArrayView,
-    not_an_array,
-    not_contiguous,
-    not_in_place,
-)
+from ...arrays.array_view import PLAIN, ArrayView, not_an_array, not_contiguous, not_in_place
 from ...arrays.dtypes import DType, dtype_of
 
 _UNREGISTERED, _DEVICE = 0, 2  # cudaMemoryType: of neither, and of one device (1 and 3: host and managed memory)

@@ -3,12 +3,7 @@
 from llvmlite import ir
 
 from ...kernels.block import Words
-from ..compiler.gpu import (
-    cgutils,
-    cuda,
-    intrinsic,
-    types,
-)
+from ..compiler.gpu import cgutils, cuda, intrinsic, types
 from ..device.intrinsics import load_volatile
 from ..device.waits import GAVE_UP
 

@@ -4,12 +4,7 @@ from ...compile import context as ctx_words
 from .combine import STRIP_ELEMS
 from .intrinsics import call, copy_bytes, load_word
 from .lines import IMPLEMENTATIONS
-from .primitives import (
-    at,
-    implementation,
-    put,
-    send,
-)
+from .primitives import at, implementation, put, send
 from .waits import wait_tagged
 
 

@@ -5,16 +5,7 @@ A thread holds LOCK while it receives.
 
 from ...compile import context as ctx_words
 from . import remote as r
-from .intrinsics import (
-    call,
-    copy_bytes,
-    load_acquire,
-    load_word,
-    nap,
-    store_release,
-    store_word,
-    take,
-)
+from .intrinsics import call, copy_bytes, load_acquire, load_word, nap, store_release, store_word, take
 from .numba_cpu import device_function
 from .remote import post, test
 

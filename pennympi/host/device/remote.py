@@ -6,12 +6,7 @@ another, so a signal comes after the puts before it.  Addresses in a header are 
 """
 
 from ...compile import context as ctx_words
-from .intrinsics import (
-    call,
-    copy_bytes,
-    load_word,
-    store_word,
-)
+from .intrinsics import call, copy_bytes, load_word, store_word
 from .numba_cpu import device_function
 from .waits import give_up, pause
 

@@ -3,26 +3,10 @@
 from ...compile import context as ctx_words
 from ...compile.context import BEHIND, ROUNDS
 from ...errors import INTERRUPTED
-from ...job.liveness import (
-    LATE_NS,
-    LOOKED,
-    RESUMED_NS,
-    TICKED_NS,
-    WAITS_FOR,
-)
+from ...job.liveness import LATE_NS, LOOKED, RESUMED_NS, TICKED_NS, WAITS_FOR
 from ...kernels.block import POISON
 from .interrupts import handler_raises
-from .intrinsics import (
-    call,
-    load_acquire,
-    load_word,
-    monotonic_ns,
-    nap,
-    relax,
-    sched_yield,
-    store_release,
-    store_word,
-)
+from .intrinsics import call, load_acquire, load_word, monotonic_ns, nap, relax, sched_yield, store_release, store_word
 from .numba_cpu import device_function
 from .primitives import implementation
 

@@ -8,13 +8,7 @@ from mpi4py.MPI import IN_PLACE
 from numpy import ndarray
 
 from ...arrays import dlpack, mpi_buffer
-from ...arrays.array_view import (
-    PLAIN,
-    ArrayView,
-    not_an_array,
-    not_contiguous,
-    not_in_place,
-)
+from ...arrays.array_view import PLAIN, ArrayView, not_an_array, not_contiguous, not_in_place
 from ...arrays.dtypes import DType, dtype_of
 
 _addressof, _at_start = ctypes.addressof, (ctypes.c_char * 0).from_buffer

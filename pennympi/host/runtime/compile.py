@@ -23,19 +23,8 @@ from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 
 from ...arrays.dtypes import TABLE, DType
-from ...compile.arithmetic import (
-    CLOSE,
-    OF_PARTIALS,
-    PLUS,
-    STEPS,
-    TO_ELEMENTS,
-)
-from ...compile.bind import (
-    bind,
-    call_source,
-    is_tagged,
-    parameters,
-)
+from ...compile.arithmetic import CLOSE, OF_PARTIALS, PLUS, STEPS, TO_ELEMENTS
+from ...compile.bind import bind, call_source, is_tagged, parameters
 from ...compile.cache import made_once
 from ...compile.digest import kernel_hash
 from ...once import once

@@ -9,12 +9,7 @@ from ...arrays.dtypes import ints
 from ...job.job import Job
 from ...job.on_all import on_all
 from ...kernels.algorithm import Topology
-from .decomposition import (
-    Decomposition,
-    Sizes,
-    chosen_dims,
-    compact_places,
-)
+from .decomposition import Decomposition, Sizes, chosen_dims, compact_places
 
 MOST_DIMENSIONS = 3
 

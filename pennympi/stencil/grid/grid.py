@@ -6,24 +6,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ...annotations import (
-    AnyStream,
-    Array,
-    DTypeLike,
-    EngineName,
-    NewArray,
-    Number,
-    Plan,
-)
+from ...annotations import AnyStream, Array, DTypeLike, EngineName, NewArray, Number, Plan
 from ...arrays.array_view import ArrayView
-from ...arrays.dtypes import (
-    DEFAULT,
-    TABLE,
-    DType,
-    dtype_of,
-    dtype_of_value,
-    scalar,
-)
+from ...arrays.dtypes import DEFAULT, TABLE, DType, dtype_of, dtype_of_value, scalar
 from ...call_guard import check_pe
 from ...collectives.base import CollectiveContext
 from ...job.on_all import on_all

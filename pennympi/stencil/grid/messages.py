@@ -6,12 +6,7 @@ from itertools import accumulate, product
 from typing import NamedTuple
 
 from ...arrays.array_view import ArrayView
-from ...kernels.halo.message import (
-    DIRECT,
-    INBOX,
-    PACKED,
-    ROW_WORDS,
-)
+from ...kernels.halo.message import DIRECT, INBOX, PACKED, ROW_WORDS
 from ...memory.freelist import aligned
 from .decomposition import Decomposition, Sizes
 from .layout import Layout, layout_of

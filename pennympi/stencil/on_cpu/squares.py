@@ -4,30 +4,9 @@ from numba import float64
 
 from ...arrays.dtypes import TABLE
 from ...compile.unroll import Static, static
-from ...kernels.block import (
-    bits,
-    load,
-    real,
-    store,
-)
-from ...kernels.in_kernel.exact import (
-    BIN_BITS,
-    ROUND_0,
-    ROUND_1,
-    ROUND_2,
-    ROUND_3,
-    ROUND_4,
-    ROUND_5,
-)
-from ...kernels.sweep.norm import (
-    GROUP_BYTES,
-    Squares,
-    add_squares_to_words,
-    group_points,
-    half_sum,
-    raised,
-    top_bin,
-)
+from ...kernels.block import bits, load, real, store
+from ...kernels.in_kernel.exact import BIN_BITS, ROUND_0, ROUND_1, ROUND_2, ROUND_3, ROUND_4, ROUND_5
+from ...kernels.sweep.norm import GROUP_BYTES, Squares, add_squares_to_words, group_points, half_sum, raised, top_bin
 from ...kernels.sweep.norm_of_rows import squares_before
 from .groups import GROUPS, group_accessors
 from .rows import row_accessors

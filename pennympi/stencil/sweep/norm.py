@@ -7,14 +7,7 @@ from ...annotations import AnyStream
 from ...arrays.dtypes import TABLE
 from ...collectives.base import CollectiveContext
 from ...compile.options import KernelOptions
-from ...kernels.sweep.norm import (
-    COPIES,
-    LEVEL_BYTES,
-    LEVELS_OF_BLOCK,
-    WORDS,
-    clear_words,
-    norms_of_words,
-)
+from ...kernels.sweep.norm import COPIES, LEVEL_BYTES, LEVELS_OF_BLOCK, WORDS, clear_words, norms_of_words
 
 THREADS = 256
 

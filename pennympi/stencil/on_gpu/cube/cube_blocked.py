@@ -17,29 +17,14 @@ References: Nguyen and others, 3.5-D blocking optimization for stencil computati
 from ....compile.options import LaunchBounds
 from ....compile.pass_kernel import PassKernel, Storage
 from ....compile.unroll import Static, specialised
-from ....kernels.block import (
-    Elements,
-    Words,
-    real,
-    sync,
-)
+from ....kernels.block import Elements, Words, real, sync
 from ....kernels.sweep.formula import Stencil, read_numbers
 from ....kernels.sweep.records import Box, Cut, SweepFields
 from ..warp.pieces import end_group, wait_for_group
 from ..warp.warp import within
-from .cube_levels import (
-    Turn,
-    add_squares_of_levels,
-    advance_levels,
-    start_levels,
-)
+from .cube_levels import Turn, add_squares_of_levels, advance_levels, start_levels
 from .cube_once import sector_start
-from .cube_place import (
-    RING,
-    Cube,
-    Tile,
-    place_of_thread,
-)
+from .cube_place import RING, Cube, Tile, place_of_thread
 from .cube_rows import copy_rows, load_rows
 
 AHEAD = 2  # planes of level 0 that are under way

@@ -10,14 +10,7 @@ from ....kernels.sweep.norm import LEVEL_BYTES, no_squares
 from ..warp.norm import add_squares_of_warp
 from ..warp.warp import within
 from .cube_place import Cube
-from .cube_rows import (
-    add_squares_of_rows,
-    coefficients_of_rows,
-    kept_rows,
-    put_rows,
-    stepped_rows,
-    write_rows,
-)
+from .cube_rows import add_squares_of_rows, coefficients_of_rows, kept_rows, put_rows, stepped_rows, write_rows
 
 
 class Turn(NamedTuple):

@@ -19,19 +19,8 @@ from ....kernels.sweep.records import Box, Cut, SweepFields
 from ..warp.norm import add_squares_of_warp, squares_of_warp
 from ..warp.pieces import load_number_where, load_piece, store_numbers
 from ..warp.shared import PIECE_BYTES
-from ..warp.stepped import (
-    groups_of_halves,
-    half_of_piece,
-    numbers_of_piece,
-    stepped_piece,
-)
-from ..warp.warp import (
-    LANES,
-    least,
-    pick,
-    shift_down,
-    shift_up,
-)
+from ..warp.stepped import groups_of_halves, half_of_piece, numbers_of_piece, stepped_piece
+from ..warp.warp import LANES, least, pick, shift_down, shift_up
 
 THREADS = 512
 SECTOR_BYTES = 32  # of memory; the lanes' pieces begin on a multiple of these

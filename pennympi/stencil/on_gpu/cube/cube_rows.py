@@ -3,21 +3,10 @@
 from ....compile.unroll import Static, static
 from ....cuda.compiler.gpu import cuda
 from ..warp.norm import add_values_of_warp
-from ..warp.pieces import (
-    copy_piece,
-    load_piece_where,
-    load_shared_where,
-    store_numbers,
-    store_shared_where,
-)
+from ..warp.pieces import copy_piece, load_piece_where, load_shared_where, store_numbers, store_shared_where
 from ..warp.shared import PIECE_BYTES, load_vector
 from ..warp.stepped import groups_of_halves, half_of_piece, stepped_piece
-from ..warp.warp import (
-    pick,
-    shift_down,
-    shift_up,
-    within,
-)
+from ..warp.warp import pick, shift_down, shift_up, within
 from .cube_place import Cube
 
 

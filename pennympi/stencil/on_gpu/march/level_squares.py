@@ -9,26 +9,10 @@ from typing import NamedTuple
 
 from ....compile.unroll import Static, static
 from ....kernels.block import real
-from ....kernels.sweep.norm import (
-    LEVEL_BYTES,
-    Squares,
-    add_squares_to_words,
-    add_values,
-    at_scale,
-    half_sum,
-    no_squares,
-)
+from ....kernels.sweep.norm import LEVEL_BYTES, Squares, add_squares_to_words, add_values, at_scale, half_sum, no_squares
 from ..warp.norm import in_all
 from ..warp.shared import load_number, shared_start, store_number
-from ..warp.warp import (
-    LANES,
-    lane_number,
-    of_lane,
-    pick,
-    sync_warp,
-    warp_number,
-    within,
-)
+from ..warp.warp import LANES, lane_number, of_lane, pick, sync_warp, warp_number, within
 from .cutting import ROWS_AT_A_TIME
 from .rows import March
 

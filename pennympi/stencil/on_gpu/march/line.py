@@ -4,37 +4,13 @@ They stay in registers for all levels.  Each sweep spoils one more point at eith
 """
 
 from ....compile.unroll import Static, static
-from ....kernels.block import (
-    Elements,
-    Words,
-    block,
-    real,
-)
+from ....kernels.block import Elements, Words, block, real
 from ....kernels.sweep.formula import read_numbers
 from ....kernels.sweep.records import Box, Cut, SweepFields
-from ..warp.warp import (
-    LANES,
-    between,
-    load_row,
-    warp_number,
-)
+from ..warp.warp import LANES, between, load_row, warp_number
 from .cutting import WARPS
-from .level_squares import (
-    Level,
-    add_rows_of_level,
-    clear_values,
-    finish_squares,
-    leave_value,
-    squares_before_rows,
-)
-from .rows import (
-    Edges,
-    March,
-    first_column,
-    lane_at,
-    next_row,
-    store_row,
-)
+from .level_squares import Level, add_rows_of_level, clear_values, finish_squares, leave_value, squares_before_rows
+from .rows import Edges, March, first_column, lane_at, next_row, store_row
 
 
 def advance_along(march: Static[March], careful: Static[bool], points, lane, at):

@@ -18,21 +18,10 @@ from typing import Any, NamedTuple
 
 from ....compile.unroll import Static, static
 from ....cuda.device.intrinsics import prefetch
-from ....kernels.block import (
-    Elements,
-    Words,
-    block,
-    real,
-)
+from ....kernels.block import Elements, Words, block, real
 from ....kernels.sweep.formula import read_numbers
 from ....kernels.sweep.records import Box, Cut, SweepFields
-from ..warp.warp import (
-    between,
-    least,
-    load_row,
-    pick,
-    warp_number,
-)
+from ..warp.warp import between, least, load_row, pick, warp_number
 from .cutting import ROWS_AT_A_TIME, WARPS, prefetch_rows
 from .level_squares import (
     Level,
@@ -44,16 +33,7 @@ from .level_squares import (
     norms_of,
     squares_before_rows,
 )
-from .rows import (
-    NO_WALL,
-    Edges,
-    Lane,
-    March,
-    first_column,
-    lane_at,
-    next_row,
-    store_row,
-)
+from .rows import NO_WALL, Edges, Lane, March, first_column, lane_at, next_row, store_row
 
 
 class Rows(NamedTuple):

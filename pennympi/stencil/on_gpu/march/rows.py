@@ -7,18 +7,7 @@ from ....cuda.device.intrinsics import anew
 from ....kernels.block import real
 from ....kernels.sweep.formula import Stencil, apply
 from ....kernels.sweep.records import Box
-from ..warp.warp import (
-    LANE_BYTES,
-    LANES,
-    lane_number,
-    pick,
-    shift_down,
-    shift_up,
-    store_half,
-    store_some,
-    swap,
-    within,
-)
+from ..warp.warp import LANE_BYTES, LANES, lane_number, pick, shift_down, shift_up, store_half, store_some, swap, within
 
 NO_WALL = -1
 

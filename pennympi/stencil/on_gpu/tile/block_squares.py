@@ -12,12 +12,7 @@ from ....cuda.device.intrinsics import float_of
 from ....kernels.block import bits, real
 from ....kernels.sweep.norm import Squares, at_scale
 from ..warp.norm import add_squares_of_warp, least_of_warp
-from ..warp.shared import (
-    load_number,
-    load_vector,
-    store_number,
-    store_vector,
-)
+from ..warp.shared import load_number, load_vector, store_number, store_vector
 from ..warp.warp import LANES, pick
 
 BINS_C, SCALE = 16 * LANES, 24 * LANES  # where they lie

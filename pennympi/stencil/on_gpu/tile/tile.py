@@ -14,12 +14,7 @@ from ....compile.options import LaunchBounds
 from ....compile.unroll import Static, specialised, static
 from ....cuda.compiler.gpu import cuda
 from ....cuda.device.intrinsics import load_word, store_word
-from ....kernels.block import (
-    Elements,
-    Words,
-    block,
-    real,
-)
+from ....kernels.block import Elements, Words, block, real
 from ....kernels.sweep.formula import Stencil, read_numbers
 from ....kernels.sweep.norm import LEVEL_BYTES
 from ....kernels.sweep.records import SweepFields
@@ -27,35 +22,10 @@ from ..warp.quads import WIDTH
 from ..warp.shared import load_vector, store_vector
 from ..warp.warp import LANES, warp_number
 from .block_squares import WARP_BYTES, add_up, leave
-from .tile_place import (
-    WORD,
-    Tiles,
-    lane_of,
-    place_anew,
-    tile_of,
-)
-from .tile_rim import (
-    give,
-    keep_rows,
-    start_exchanges,
-    take,
-    update_row,
-    update_rows,
-)
-from .tile_rows import (
-    load_rows,
-    squares_of_rows,
-    store_rows,
-    sweep_rows,
-)
-from .tile_shape import (
-    MOST_ROWS,
-    NUMBER,
-    TABLE_WORDS,
-    Cut,
-    cut_of,
-    tables,
-)
+from .tile_place import WORD, Tiles, lane_of, place_anew, tile_of
+from .tile_rim import give, keep_rows, start_exchanges, take, update_row, update_rows
+from .tile_rows import load_rows, squares_of_rows, store_rows, sweep_rows
+from .tile_shape import MOST_ROWS, NUMBER, TABLE_WORDS, Cut, cut_of, tables
 
 HALF = WIDTH // 2
 

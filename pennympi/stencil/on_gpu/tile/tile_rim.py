@@ -12,18 +12,8 @@ from ....cuda.device.intrinsics import load_word
 from ....cuda.device.stubs import missing_line
 from ....cuda.device.waits import SPINS
 from ....kernels.block import real
-from ..warp.quads import (
-    WIDTH,
-    get_quad,
-    load_shared,
-    put_quad,
-)
-from ..warp.shared import (
-    load_number,
-    load_vector,
-    store_number,
-    store_vector,
-)
+from ..warp.quads import WIDTH, get_quad, load_shared, put_quad
+from ..warp.shared import load_number, load_vector, store_number, store_vector
 from ..warp.warp import LANES
 from .tile_place import WORD, Tiles, place_anew
 from .tile_shape import GIVES, SOURCES

@@ -6,12 +6,7 @@ from ....kernels.sweep.formula import apply
 from ....kernels.sweep.norm import group_points, half_sum
 from ..warp.norm import squares_of_warp
 from ..warp.quads import WIDTH, load_global, store_global
-from ..warp.warp import (
-    of_lane,
-    pick,
-    shift_down,
-    shift_up,
-)
+from ..warp.warp import of_lane, pick, shift_down, shift_up
 from .tile_place import Tiles
 
 LAST = WIDTH - 1

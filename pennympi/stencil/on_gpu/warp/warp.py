@@ -6,12 +6,7 @@ multiple of LANE_BYTES.
 
 from llvmlite import ir
 
-from ....cuda.compiler.gpu import (
-    cgutils,
-    cuda,
-    intrinsic,
-    types,
-)
+from ....cuda.compiler.gpu import cgutils, cuda, intrinsic, types
 from ....cuda.device.intrinsics import GLOBAL, statement
 from .shared import pointer, vector_type
 
