@@ -27,7 +27,7 @@ from .parts import (
 )
 from .plans import MIN_BLOCK_BYTES, cut
 from .primitive import DIFFERS
-from .records import PE, Work
+from .records import PE, Piece, Slots, Work
 from .slots import VECTOR_BYTES, block_words, inbox_slots, outbox_slots, slot_at, word
 from .steps import load_counter, peer, store_counter, untag_epoch
 
@@ -135,10 +135,8 @@ def reduce_round(pe: PE, src: Side, out: Side, work: Work, r: int) -> bool:
         number = arrival(pe, work, peer(pe, 1))
         slots, scratch = inbox_slots(work, number, pe.n_pes), slot_at(outbox_slots(work, number, pe.n_pes), pe.me)
         n_items = max(0, min(piece.nbytes, own.nbytes - piece.start)) // out.item_bytes
-        combine(
-            pe.ctx, result.start + piece.start, slots.address + HEAD_BYTES, slots.nbytes, own.start + piece.start,
-            n_items, scratch, pe.me, pe.n_pes,
-        )  # fmt: skip
+        addends = Piece(result.start + piece.start, own.start + piece.start, 0, n_items, n_items * out.item_bytes)
+        combine(pe, addends, Slots(slots.address + HEAD_BYTES, slots.nbytes), scratch)
         for k in range(1, pe.n_pes):
             let_go(pe, work, peer(pe, k))
     return has_more(result, size, r)

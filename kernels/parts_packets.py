@@ -32,8 +32,8 @@ from .parts import (
 )
 from .plans import FEW_WARPS, MANY_WARPS, cut, packed_bytes, threads_for
 from .primitive import DIFFERS
-from .records import PE, Work
-from .slots import WORD_BYTES, Slots, block_words, half_buffer_slots, outbox_of, slot_at, word
+from .records import PE, Packets, Piece, Slots, Work
+from .slots import WORD_BYTES, block_words, half_buffer_slots, outbox_of, slot_at, word
 from .steps import load_counter, peer, store_counter
 
 HEAD_BYTES = PACKETS_TOGETHER * PACKET_BYTES  # of a message: the elements of the whole part; its data follow
@@ -163,11 +163,10 @@ def add_up(x: Exchange, r: int, epoch: int) -> None:
     piece = piece_of(result, size_of_pieces(x.receive, result.nbytes, LEAST_BYTES), r)
     n_items = max(0, min(piece.nbytes, own.nbytes - piece.start)) // x.receive.item_bytes
     if n_items > 0:
-        slots = slots_of(x, epoch)
-        combine_packets(
-            pe.ctx, result.start + piece.start, slots.address + HEAD_BYTES, slots.nbytes, own.start + piece.start,
-            n_items, epoch, outbox_of(x.work, 1), pe.me, pe.n_pes,
-        )  # fmt: skip
+        nbytes, slots = n_items * x.receive.item_bytes, slots_of(x, epoch)
+        addends = Piece(result.start + piece.start, own.start + piece.start, 0, n_items, nbytes)
+        after_heads = Slots(slots.address + HEAD_BYTES, slots.nbytes)
+        combine_packets(pe, addends, Packets(after_heads, epoch), outbox_of(x.work, 1))
 
 
 def exchange_parts(pe: PE, send: Side, receive: Side, work: Work) -> None:

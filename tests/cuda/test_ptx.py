@@ -12,6 +12,7 @@ from apps.poisson import kernels as poisson_kernels
 from apps.poisson import pairs as poisson_pairs
 from apps.poisson.on_chip import Shape
 from apps.poisson.on_chip_kernel import on_chip_of
+from pennympi import specialised
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.collectives.base import constants
 from pennympi.collectives.by_counts import ByCounts
@@ -210,7 +211,7 @@ def test_by_rooms(kernel):
 @pytest.mark.parametrize(("name", "cc"), [("float32", AMPERE), ("float64", HOPPER)])
 def test_jacobi(name, cc):
     """A thread loads its columns of its rows by 16 bytes before it stores any, and no product of the formula is fused."""
-    kernel = jacobi_kernels.sweep(DTYPES[name].numpy.itemsize)
+    kernel = specialised(jacobi_kernels.sweep, DTYPES[name].numpy.itemsize)
     code = ptx(kernel, "sweep", cc, elements=DTYPES[name])
     kind, rows, vector = name.replace("loat", ""), jacobi_kernels.ROWS, jacobi_kernels.VECTOR
     wide = 16 // DTYPES[name].numpy.itemsize
