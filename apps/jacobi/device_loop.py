@@ -15,7 +15,7 @@ from pennympi.kernels.sweep.norm import COPIES
 from ..program.device import Readback, address, array_module
 from .kernels import THREADS
 from .loop_kernels import Turn, add_others, end_turn
-from .loop_words import SWEEPS, layout, loop_at, set_of
+from .loop_words import OFFSETS, SWEEPS, layout, loop_at, set_of
 from .problem import Problem, checked
 from .solver import Ends, SweepBySweep
 
@@ -70,7 +70,7 @@ class DeviceLoop(SweepBySweep):
         due: the sweeps that have a norm.  Returns the norms.
         """
         words = np.zeros(1, self._layout)
-        words["stop"] = words["count"] = count
+        words["stop"] = words["valid"] = count
         words["epoch"], words["table"][0, due] = self.epoch, 1
         words["due"] = words["table"][:, :SWEEPS]
         with self.stream:
@@ -80,13 +80,13 @@ class DeviceLoop(SweepBySweep):
         self._readback.start(self.stream)
         words = self._readback.wait().view(self._layout)[0]
         self.epoch += int(words["ran"])
-        if words["count"] % 2:
+        if words["valid"] % 2:
             self.fields.advance()
-        return words["table"][[k for k in due if k < words["count"]]].view("float64").tolist()  # type: ignore[no-any-return]
+        return words["table"][[k for k in due if k < words["valid"]]].view("float64").tolist()  # type: ignore[no-any-return]
 
     def _loop(self) -> Any:
         """The loop that begins with the present field."""
-        current, first = self.fields.current, self._layout.fields["more"][1] // 8
+        current, first = self.fields.current, OFFSETS.more // 8
         if current not in self._loops:
             more = self.state[first : first + 1].view("float64")
             self._loops[current] = self.team.plan_loop(self.turn, more, 0.5, self._loop_sweeps)

@@ -46,7 +46,7 @@ def decide(turn: Turn):
         write_epoch(loop.table, k - 1, bits(norm))
         if not norm > turn.tol:
             ended = 1
-            write_epoch(loop.count, 0, k)
+            write_epoch(loop.valid, 0, k)
     write_epoch(loop.ended, number + 1, ended)
     cleared = set_of(loop, number + 1)
     for word in lanes(0, SET_WORDS):

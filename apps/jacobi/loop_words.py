@@ -16,7 +16,7 @@ class LoopWords(NamedTuple):
     """Addresses of the words of a loop.
 
     before: sweeps before this turn;  stop: sweeps in all
-    count:  sweeps that count;  ran: sweeps that ran;  epoch: exchanges before the loop
+    valid:  sweeps that count;  ran: sweeps that ran;  epoch: exchanges before the loop
     more:   1.0 while there is another turn
     ended:  (SWEEPS + 2,) 1 if the loop has ended before that sweep of the turn
     due:    (SWEEPS,) 1 if the norm of that sweep of the turn is due
@@ -26,7 +26,7 @@ class LoopWords(NamedTuple):
 
     before: int
     stop: int
-    count: int
+    valid: int
     ran: int
     epoch: int
     more: int
@@ -43,7 +43,7 @@ def layout(n_sweeps: int) -> np.dtype:
     return np.dtype([(name, kinds.get(name, "i8"), shapes.get(name, ())) for name in LoopWords._fields])
 
 
-OFFSETS = tuple(offset for _, offset in (layout(0).fields or {}).values())
+OFFSETS = LoopWords(*(field[1] for field in (layout(0).fields or {}).values()))  # in bytes
 
 
 def loop_at(state):
