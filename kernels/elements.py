@@ -6,6 +6,7 @@ acc_bytes is the size of one.
 # mypy: disable-error-code="empty-body"
 
 from .primitive import primitives
+from .records import PE, Piece, Slots
 
 
 def to_partials(ctx: int, dst: int, src: int, count: int) -> None:
@@ -30,20 +31,14 @@ def reduce_partials_and_round(ctx: int, dst: int, part: int, other: int, count: 
     """``reduce_and_round`` with other (count,) partials in place of elements; dst overlaps neither."""
 
 
-def combine(
-    ctx: int, out: int, slots: int, slot_bytes: int, src: int, count: int, scratch: int, me: int, n_pes: int,
-    residual: int = 0
-) -> None:  # fmt: skip
-    """out (count,) elements = op over all PEs, in their order: src (count,) for this PE,
-    slots (n_pes, slot_bytes) for the others; plus residual (count,), unless it is 0, before
-    the result is rounded.  scratch (count,) partials may be used."""
+def combine(pe: PE, piece: Piece, slots: Slots, scratch: int) -> None:
+    """piece.out = op over all PEs, in their order: piece.src for this PE, slots (n_pes,) for the others; plus
+    piece.residual, unless it is 0, before the result is rounded.  scratch (n_elems,) partials may be used."""
 
 
-def combine_put(
-    ctx: int, out: int, there: int, slots: int, slot_bytes: int, src: int, count: int, scratch: int, me: int, n_pes: int
-) -> None:
-    """``combine`` to out, and ``put`` of the result to ``there`` on every other PE, in one pass.  Where a PE is
-    beyond a pointer the puts start from scratch, which the next fence gives back."""
+def combine_put(pe: PE, piece: Piece, there: int, slots: Slots, scratch: int) -> None:
+    """``combine`` without a residual, and ``put`` of the result to ``there`` on every other PE, in one pass.  Where a PE
+    is beyond a pointer the puts start from scratch, which the next fence gives back."""
 
 
 def plus(ctx: int, dst: int, x: int, y: int, count: int) -> None:

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from .block import POISON, all_to_all_packets, copy, put, read_epoch, signal_all, wait_all
-from .records import PE, Transfer, Work
+from .records import PE, PacketRows, Packets, Transfer, Work
 from .slots import block_words, half_buffer_slots, packet_slots, slot_at, word
 from .steps import fence_signal_all, first_round, peer, piece_nbytes, store_epoch
 
@@ -14,7 +14,7 @@ SIGNALS = 2  # words of a block for each PE
 class Rows(NamedTuple):
     """Where rows are read and where they may go.
 
-    stride_bytes: from one row of src to the next; 0: one row for all PEs
+    stride_bytes: from one row of src to the next, or ONE_ROW
     inbox:        address of the inbox
     out_offsets:  address of (n_pes,) words: bytes from a PE's inbox to its out; 0 in a word: peers may not write its out
     """
@@ -42,7 +42,7 @@ def exchange_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> 
     The first pieces go through the inbox.  They show the receiver that this PE's call has begun.  Later pieces go
     straight into out, whose place a word gives: nothing is copied twice.
 
-    src_stride_bytes: from one row of src to the next; 0: one row for all PEs
+    src_stride_bytes: from one row of src to the next, or ONE_ROW
 
     inbox   (blocks, 4 half buffers), a half buffer holds (n_pes sources,) slots
     signals (blocks, 2, n_pes) words: a source's piece is here; where a PE's out lies
@@ -84,7 +84,7 @@ def exchange_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> 
 def exchange_packets(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> None:
     """out (n_pes, nbytes) = the row that each PE has for this one: row p of its src is for PE p.
 
-    src_stride_bytes: from one row of src to the next; 0: one row for all PEs
+    src_stride_bytes: from one row of src to the next, or ONE_ROW
     inbox (blocks, 2 buffers), a buffer holds (n_pes sources,) slots of packets
     """
     epoch, start, stride = first_round(work, call.piece_bytes)
@@ -92,9 +92,8 @@ def exchange_packets(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) 
         epoch += 1
         # All PEs' packets of epoch e+1 prove that all have read epoch e: two buffers are enough.
         slots = packet_slots(work, epoch, pe.n_pes)
-        all_to_all_packets(
-            pe.ctx, call.out + start, call.nbytes, call.src + start, src_stride_bytes, slots.address, slots.nbytes,
-            piece_nbytes(call, start), epoch, pe.me, pe.n_pes,
-        )  # fmt: skip
+        nbytes = piece_nbytes(call, start)
+        rows = PacketRows(call.out + start, call.src + start, call.nbytes, src_stride_bytes, nbytes)
+        all_to_all_packets(pe, rows, Packets(slots, epoch))
         start += stride
     store_epoch(work, epoch)

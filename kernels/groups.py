@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 from .algorithm import Topology
 from .block import fence, read_peer, reduce_partials, reduce_partials_and_round, signal, wait
-from .records import PE, Work
-from .slots import Slots, slot_at, word
+from .records import PE, Slots, Work
+from .slots import slot_at, word
 from .steps import after
 
 

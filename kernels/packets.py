@@ -5,6 +5,7 @@ A part of ``block.py``.  A slot of n bytes holds ``packed_bytes(n)`` of data, an
 # mypy: disable-error-code="empty-body"
 
 from .primitive import primitives
+from .records import PE, PacketRows, Packets, Piece
 
 PACKET_BYTES, PACKET_DATA_BYTES = 128, 120  # a packet, and what it carries beside its epoch
 PACKETS_TOGETHER = 4  # packets that a warp writes at once
@@ -19,40 +20,29 @@ def receive_packets(ctx: int, dst: int, slot: int, nbytes: int, epoch: int, sour
     """dst (nbytes,) = the packets of this epoch in the local ``slot``, as they arrive."""
 
 
-def receive_plus(ctx: int, dst: int, slot: int, residual: int, count: int, epoch: int, source: int) -> None:
-    """``receive_packets`` of count elements, ``plus`` residual (count,)."""
+def receive_plus(ctx: int, piece: Piece, slot: int, epoch: int, source: int) -> None:
+    """``receive_packets`` to piece.out, ``plus`` piece.residual."""
 
 
-def all_to_all_packets(
-    ctx: int, out: int, out_stride: int, src: int, src_stride: int, slots: int, slot_bytes: int, nbytes: int,
-    epoch: int, me: int, n_pes: int
-) -> None:  # fmt: skip
-    """``send_packets`` of row pe of src (rows src_stride bytes apart; 0: one row for all) to slot ``me`` on
-    every PE pe, and ``receive_packets`` of what comes to row pe of out; row ``me`` of src to row ``me`` of out."""
+def all_to_all_packets(pe: PE, rows: PacketRows, incoming: Packets) -> None:
+    """``send_packets`` of each PE's row of src to slot ``me`` on that PE, and ``receive_packets`` of what comes from a PE
+    to its row of out; row ``me`` of src to row ``me`` of out."""
 
 
-def exchange_reduce_packets(
-    ctx: int, out: int, slots: int, slot_bytes: int, src: int, count: int, epoch: int, scratch: int, me: int,
-    n_pes: int, src_stride: int = 0, residual: int = 0
-) -> None:  # fmt: skip
-    """``send_packets`` of row pe of src (as above) to slot ``me`` on every PE pe, and ``combine_packets`` of
-    what comes, in one: each thread adds up what it received while its next packets are under way.
-    residual: as in ``combine``."""
+def exchange_reduce_packets(pe: PE, piece: Piece, src_stride: int, incoming: Packets, scratch: int) -> None:
+    """``send_packets`` of each PE's row of piece.src, ``src_stride`` bytes apart or ONE_ROW, to slot ``me`` on that PE,
+    and ``combine_packets`` of what comes, in one: each thread adds up what it received while its next packets are under
+    way."""
 
 
-def reduce_forward_packets(
-    ctx: int, out: int, slots: int, reduced: int, slot_bytes: int, src: int, count: int, epoch: int, scratch: int,
-    me: int, n_pes: int, residual: int = 0
-) -> None:  # fmt: skip
-    """``combine_packets`` to out, and ``send_packets`` of the result to slot ``me`` of ``reduced``
-    on every PE, in one: each thread passes its part on as soon as it has added it up.
-    To out, ``plus`` residual (count,) unless it is 0; out may be the residual."""
+def reduce_forward_packets(pe: PE, piece: Piece, incoming: Packets, reduced: int, scratch: int) -> None:
+    """``combine_packets`` to piece.out without the residual, and ``send_packets`` of the result to slot ``me`` of
+    ``reduced`` on every PE, in one: each thread passes its part on as soon as it has added it up.
+    To piece.out, ``plus`` piece.residual unless it is 0; out may be the residual.  reduced: address of slots as large."""
 
 
-def combine_packets(
-    ctx: int, out: int, slots: int, slot_bytes: int, src: int, count: int, epoch: int, scratch: int, me: int, n_pes: int
-) -> None:
-    """``combine``, with packets of this epoch in ``slots`` (n_pes, slot_bytes)."""
+def combine_packets(pe: PE, piece: Piece, incoming: Packets, scratch: int) -> None:
+    """``combine``, with packets in the slots."""
 
 
 # Multicast: one access reaches the instances of a symmetric object on all PEs.

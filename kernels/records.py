@@ -1,4 +1,5 @@
-"""The records that a kernel takes: the PE that runs it, the call, and the addresses of its workspace.
+"""The records that a kernel takes: the PE that runs it, the call, and the addresses of its workspace; and those that it
+makes for primitives.
 
 The host passes their fields as plain numbers and the compiler takes the records apart, so that they cost nothing
 (``pennympi/compile/bind.py``).  Numbers are int64; an address is that of this PE's memory.
@@ -37,6 +38,19 @@ class Reduction(NamedTuple):
     acc_bytes: int
     residual: int
     root: int
+
+
+class Piece(NamedTuple):
+    """n_elems elements of a call that reduces, ``nbytes`` bytes.
+
+    out, src, residual: addresses of the first element in the arrays of the call; residual is 0 if the call has none
+    """
+
+    out: int
+    src: int
+    residual: int
+    n_elems: int
+    nbytes: int
 
 
 class Transfer(NamedTuple):
@@ -91,6 +105,37 @@ class Message(NamedTuple):
     src: int
     nbytes: int
     peer: int
+
+
+class Slots(NamedTuple):
+    """Consecutive slots of ``nbytes`` each, from ``address`` on."""
+
+    address: int
+    nbytes: int
+
+
+class Packets(NamedTuple):
+    """Slots of packets, and the epoch that the packets carry."""
+
+    slots: Slots
+    epoch: int
+
+
+ONE_ROW = 0  # bytes from a row to the next, where all PEs get the same row
+
+
+class PacketRows(NamedTuple):
+    """``nbytes`` bytes of the row of each PE.
+
+    out, src: addresses of those of row 0
+    out_stride, src_stride: bytes from a row to the next; ``src_stride`` may be ONE_ROW
+    """
+
+    out: int
+    src: int
+    out_stride: int
+    src_stride: int
+    nbytes: int
 
 
 class StagingBuffers(NamedTuple):

@@ -4,20 +4,11 @@ An inbox and an outbox have two buffers for each block, which epochs use in turn
 inbox's two into four half buffers.
 """
 
-from typing import NamedTuple
-
 from .block import block
 from .packets import PACKET_BYTES
-from .records import Work
+from .records import Slots, Work
 
 WORD_BYTES, VECTOR_BYTES = 8, 16
-
-
-class Slots(NamedTuple):
-    """Consecutive slots of ``nbytes`` each, from ``address`` on."""
-
-    address: int
-    nbytes: int
 
 
 def buffer(work: Work, epoch: int) -> int:

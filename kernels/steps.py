@@ -8,24 +8,8 @@ puts the pieces of its first round before the loop: a loop that begins one round
 H200s.  "Why a buffer may be used again" in README.md shows the order.
 """
 
-from typing import NamedTuple
-
 from .block import block, blocks, fence, read_epoch, signal_all, write_epoch
-from .records import PE, Reduction, Transfer, Work
-
-
-class Piece(NamedTuple):
-    """n_elems elements of a call, ``nbytes`` bytes.
-
-    out, src, residual: addresses of the first one in the arrays of the call; residual is 0 if the call has none
-    """
-
-    out: int
-    src: int
-    residual: int
-    n_elems: int
-    nbytes: int
-
+from .records import PE, Piece, Reduction, Transfer, Work
 
 # Sizes and starts are elements, or bytes; ``round_size`` is what one block takes of an array in one round.
 

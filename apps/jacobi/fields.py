@@ -17,24 +17,17 @@ class Fields:
 
     rows: of this PE;  first: number of the first one in the ring, from 0;  depth: halo rows above them, and below
     taller: rows of the PE above, ``up``
-    The halo holds the nearest rows of the PEs ``up`` and ``down``.  Making and freeing fields is collective; not those of
-    a PE that solves all of the problem ``alone``, in memory that no other PE sees.
+    The halo holds the nearest rows of the PEs ``up`` and ``down``.  Making and freeing fields is collective.
     """
 
-    def __init__(self, team: Any, problem: Problem, depth: int = 1, alone: bool = False):
-        self.team, self.problem, self.depth, self.alone, self.current = team, problem, depth, alone, 0
-        if alone:
-            self.first, self.up, self.down, self.rows, self.taller = 0, team.me, team.me, problem.ny - 2, problem.ny - 2
-            line, nx, zeros = 64 // problem.item_bytes, problem.nx, array_module(team).zeros  # rows as the grid has them
-            shape = problem.ny, -(-(line - 1 + nx) // line) * line
-            self.arrays = [zeros(shape, problem.dtype)[:, line - 1 : line - 1 + nx] for _ in range(2)]
-        else:
-            shape, dims = (problem.ny - 2, problem.nx - 2), (team.n_pes, 1)
-            self.grid = grid = team.grid(shape, dims=dims, periodic=(True, False), halo=(depth, 1))
-            self.first, self.rows = grid.first[0], grid.own[0]
-            self.up, self.down = grid.neighbour("x-"), grid.neighbour("x+")
-            self.arrays = [grid.zeros(problem.dtype) for _ in range(2)]
-            self.taller = team.gather(self.rows)[self.up]
+    def __init__(self, team: Any, problem: Problem, depth: int = 1):
+        self.team, self.problem, self.depth, self.current = team, problem, depth, 0
+        shape, dims = (problem.ny - 2, problem.nx - 2), (team.n_pes, 1)
+        self.grid = grid = team.grid(shape, dims=dims, periodic=(True, False), halo=(depth, 1))
+        self.first, self.rows = grid.first[0], grid.own[0]
+        self.up, self.down = grid.neighbour("x-"), grid.neighbour("x+")
+        self.arrays = [grid.zeros(problem.dtype) for _ in range(2)]
+        self.taller = team.gather(self.rows)[self.up]
         team.synchronize()  # until all is zero
 
     @property
@@ -72,11 +65,10 @@ class Fields:
     def settle(self) -> None:
         """Wait until all PEs have set their fields: no PE may put a halo into one that is not set.  Collective."""
         self.team.synchronize()
-        if not self.alone:
-            self.team.barrier()
-            self.team.synchronize()
+        self.team.barrier()
+        self.team.synchronize()
 
     def free(self) -> None:
         """Free the arrays.  Collective."""
-        for array in () if self.alone else self.arrays:
+        for array in self.arrays:
             self.team.free(array)

@@ -20,7 +20,8 @@ from pennympi.kernels.block import (
 from pennympi.kernels.sweep.norm import no_squares
 from pennympi.kernels.sweep.norm_of_rows import SweptRows, add_rows, add_squares_of_block, squares_before
 
-from .loop_kernels import BEFORE, DUE, EPOCH, RAN, Turn, decide, runs
+from .loop_kernels import Turn, decide, runs
+from .loop_words import loop_at
 from .tiles import Band, Near, await_halo, put_edge, tile
 
 THREADS = 256  # of a block
@@ -40,12 +41,13 @@ def sweep(item_bytes: Static[int], ctx, band: Band, near: Near, turn: Turn):
     """
     words, number, epoch = turn.words, block(), 0
     if turn.state != 0:  # all loads first: they are in flight together
-        does_run, k = runs(turn), read_epoch(turn.state, BEFORE) + turn.number
-        due, epoch = read_epoch(turn.state, DUE + turn.number), read_epoch(turn.state, EPOCH) + k
+        loop = loop_at(turn.state)
+        does_run, k = runs(turn), read_epoch(loop.before, 0) + turn.number
+        due, epoch = read_epoch(loop.due, turn.number), read_epoch(loop.epoch, 0) + k
         if number == 0:
             decide(turn)
             if does_run:
-                write_epoch(turn.state, RAN, k + 1)
+                write_epoch(loop.ran, 0, k + 1)
         if number == 0 or not does_run:
             return
         words, number = words if due != 0 else 0, number - 1

@@ -94,11 +94,12 @@ def _run(solver: Solver, options: Namespace, outcome: Outcome) -> int:
 
 
 def _time_serial(team: Any, problem: Problem, show: bool, on_norm: OnNorm, say: Callable[..., None]) -> float:
-    """Seconds of a sweep on PE 0 alone, while the others sleep; 0.0 if its memory is too small.  Collective."""
+    """Seconds of a sweep on PE 0 alone, while the others sleep; 0.0 if a PE's memory is too small.  Collective."""
+
+    if not serial.reserve(team, problem):
+        return 0.0
 
     def work() -> float:
-        if not serial.fits(team, problem):
-            return 0.0
         sweeps = problem.niter if team.backend == "cuda" else min(problem.niter, serial.HOST_SWEEPS)
         say(report.header(problem, sweeps, "Single GPU jacobi"))
         outcome, seconds, _ = serial.solve(team, replace(problem, niter=sweeps), show, on_norm)

@@ -10,7 +10,9 @@ because two exchanges may be under way, and one may overtake the other.
 
 from typing import NamedTuple
 
-from pennympi.kernels.block import put_signal, wait
+from pennympi.kernels.block import Words, fence, put_signal, read_epoch, wait
+
+from .loop_words import loop_at
 
 HIGH, COLUMNS = 16, 1024  # of a tile
 ABOVE, BELOW = 0, 1  # sides
@@ -87,3 +89,13 @@ def put_edge(ctx, band: Band, near: Near, epoch, top, left, right):
             halo = band.new + (near.taller + 1) * band.pitch if side == BELOW else band.new
             word, pe = signal_word(near, epoch, side, left // COLUMNS), near.up if side == BELOW else near.down
             put_signal(ctx, halo + at, row + at, (right - left) * band.item, word, epoch, pe)
+
+
+def all_arrived(ctx, near: Near, state: Words):
+    """After a loop on the device, by one block: wait for the last exchange.  state: the loop's words"""
+    fence(ctx)
+    loop = loop_at(state)
+    epoch = read_epoch(loop.epoch, 0) + read_epoch(loop.ran, 0)
+    for column in range(near.across):
+        wait(ctx, signal_word(near, epoch, ABOVE, column), epoch, near.up)
+        wait(ctx, signal_word(near, epoch, BELOW, column), epoch, near.down)

@@ -7,12 +7,12 @@ memory (NCCL's symmetric kernels); see ``exchange_rows`` for when out may be wri
 from ..algorithm import per_pe
 from ..exchange_rows import SIGNALS, exchange_rows
 from ..plans import piece_algorithm
-from ..records import PE, Transfer, Work
+from ..records import ONE_ROW, PE, Transfer, Work
 
 
 def direct(pe: PE, call: Transfer, work: Work):
     """out (n_pes, nbytes) = src (nbytes,) of every PE; src may be out[me]."""
-    exchange_rows(pe, call, work, 0)
+    exchange_rows(pe, call, work, ONE_ROW)
 
 
 ALGORITHM = piece_algorithm(direct, slots=per_pe(2), signals=per_pe(SIGNALS))

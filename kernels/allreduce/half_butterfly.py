@@ -13,9 +13,9 @@ from ..algorithm import PARTIALS, Algorithm, Topology
 from ..block import copy, put_signal, reduce, reduce_partials_and_round, to_partials, wait
 from ..cost import Machine, Size
 from ..plans import slots_plan
-from ..records import PE, Reduction, Work
-from ..slots import Slots, inbox_of, outbox_of, slot_at, word, words
-from ..steps import Piece, after, first_round, piece_inside, store_epoch
+from ..records import PE, Piece, Reduction, Slots, Work
+from ..slots import inbox_of, outbox_of, slot_at, word, words
+from ..steps import after, first_round, piece_inside, store_epoch
 
 
 class Half(NamedTuple):

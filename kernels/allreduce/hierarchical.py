@@ -14,9 +14,9 @@ from ..block import copy, put, put_signal, read_peer, reduce, stage_for_put, to_
 from ..cost import Machine, Size
 from ..groups import Group, Sum, add_up, node_of, other, peer_table, rail_peers_of, signal_group, wait_group, why_not
 from ..plans import MIN_BLOCK_BYTES, cut_evenly
-from ..records import PE, Reduction, Work
-from ..slots import Slots, inbox_of, outbox_of, slot_at, word, words
-from ..steps import Piece, load_epoch, piece, piece_from, rounds, store_epoch
+from ..records import PE, Piece, Reduction, Slots, Work
+from ..slots import inbox_of, outbox_of, slot_at, word, words
+from ..steps import load_epoch, piece, piece_from, rounds, store_epoch
 
 
 class Round(NamedTuple):

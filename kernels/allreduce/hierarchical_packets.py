@@ -14,8 +14,8 @@ from ..block import copy, put_signal, read_peer, receive_packets, reduce, send_p
 from ..cost import Machine, Size
 from ..groups import Group, Sum, add_up, node_of, other, peer_table, rail_peers_of, wait_group, why_not
 from ..plans import packet_plan
-from ..records import PE, Reduction, Work
-from ..slots import Slots, outbox_of, packet_slots, slot_at, word, words
+from ..records import PE, Reduction, Slots, Work
+from ..slots import outbox_of, packet_slots, slot_at, word, words
 from ..steps import load_epoch, piece, rounds, store_epoch
 
 

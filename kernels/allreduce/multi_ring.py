@@ -11,11 +11,11 @@ from ..algorithm import PARTIALS, Algorithm, Limits, Plan, ToCut, Topology, per_
 from ..block import block, blocks, copy, put_signal, read_peer, reduce, reduce_and_round, to_partials, wait
 from ..cost import ring_us
 from ..plans import cut_evenly
-from ..records import PE, Reduction, Work
+from ..records import PE, Piece, Reduction, Slots, Work
 from ..rings import n_rings as rings_of
 from ..rings import no_rings, rings
-from ..slots import Slots, buffer, slot_at, word, words
-from ..steps import Piece, load_epoch, piece, store_epoch
+from ..slots import buffer, slot_at, word, words
+from ..steps import load_epoch, piece, store_epoch
 
 
 class Round(NamedTuple):

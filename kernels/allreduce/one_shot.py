@@ -45,9 +45,7 @@ def one_shot(pe: PE, call: Reduction, work: Work):
         # A PE's signal of epoch e finds that of e-2 taken: two sets of words are enough.
         wait_all(pe.ctx, words(work, count, pe.n_pes), tag_epoch(work, count), pe.me, pe.n_pes)
         own, slots = piece_inside(call, start), half_buffer_slots(work, count, pe.n_pes)
-        combine(
-            pe.ctx, own.out, slots.address, slots.nbytes, own.src, own.n_elems, scratch, pe.me, pe.n_pes, own.residual
-        )
+        combine(pe, own, slots, scratch)
         if following < call.n_elems:
             fence_signal_all(pe, words(work, count + 1, pe.n_pes), tag_epoch(work, count + 1))
         start = following

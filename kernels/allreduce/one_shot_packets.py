@@ -10,7 +10,7 @@ from ..algorithm import ROUND_ONCE
 from ..cost import shots_us
 from ..packets import exchange_reduce_packets
 from ..plans import packet_algorithm
-from ..records import PE, Reduction, Work
+from ..records import ONE_ROW, PE, Packets, Reduction, Work
 from ..slots import outbox_of, packet_slots
 from ..steps import first_count, piece_inside, store_count, tag_epoch
 
@@ -28,13 +28,8 @@ def one_shot_packets(pe: PE, call: Reduction, work: Work):
         count += 1
         epoch = tag_epoch(work, count)
         # All PEs' packets of epoch e+1 prove that all have read epoch e: two buffers are enough.
-        slots = packet_slots(work, count, pe.n_pes)
-        scratch = outbox_of(work, count)
-        own = piece_inside(call, start)
-        exchange_reduce_packets(
-            pe.ctx, own.out, slots.address, slots.nbytes, own.src, own.n_elems, epoch, scratch, pe.me, pe.n_pes, 0,
-            own.residual,
-        )  # fmt: skip
+        incoming = Packets(packet_slots(work, count, pe.n_pes), epoch)
+        exchange_reduce_packets(pe, piece_inside(call, start), ONE_ROW, incoming, outbox_of(work, count))
         start += stride
     store_count(work, count)
 

@@ -12,8 +12,8 @@ from ..block import copy, put_signal, reduce, reduce_partials, reduce_partials_a
 from ..cost import Machine, Size
 from ..folding import folded, in_pair, log2, old_rank, pof2, sits_out
 from ..plans import slots_plan
-from ..records import PE, Reduction, Work
-from ..slots import Slots, inbox_of, outbox_of, slot_at, word, words
+from ..records import PE, Reduction, Slots, Work
+from ..slots import inbox_of, outbox_of, slot_at, word, words
 from ..steps import first_round, piece_inside, store_epoch
 
 

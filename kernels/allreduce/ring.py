@@ -33,20 +33,19 @@ def ring(pe: PE, call: Reduction, work: Work):
         chunk = pe.me
         for step in range(steps + 1):
             own = piece(call, start, chunk)
-            src, n, nbytes = own.src, own.n_elems, own.n_elems * call.acc_bytes
+            n, nbytes = own.n_elems, own.n_elems * call.acc_bytes
             slot = step * slot_bytes
-            given, ready = inbox + slot - slot_bytes, outbox + slot
-            # n-1 steps pass on the partial of a chunk, and add to it; one completes it; the others pass on complete ones
-            if step == 0:
-                to_partials(pe.ctx, ready, src, n)
-            elif step < pe.n_pes - 1:
-                reduce(pe.ctx, ready, given, src, n)
+            received, ready = inbox + slot - slot_bytes, outbox + slot
+            if step == 0:  # reduce-scatter, first step: send
+                to_partials(pe.ctx, ready, own.src, n)
+            elif step < pe.n_pes - 1:  # n-2 steps: receive, reduce, send
+                reduce(pe.ctx, ready, received, own.src, n)
             else:
-                nbytes = n * call.item_bytes
-                if step == pe.n_pes - 1:
-                    reduce_and_round(pe.ctx, ready, given, src, n)
-                else:
-                    ready = given
+                nbytes = own.nbytes
+                if step == pe.n_pes - 1:  # receive, reduce: the chunk is complete; all-gather, first step: send
+                    reduce_and_round(pe.ctx, ready, received, own.src, n)
+                else:  # n-2 steps: receive, send;  last step: receive
+                    ready = received
                 copy(own.out, ready, nbytes)
             if step < steps:
                 put_signal(pe.ctx, inbox + slot, ready, nbytes, word(arrived, step), epoch, succ)

@@ -12,8 +12,8 @@ from ..algorithm import PARTIALS, Algorithm, Plan, ToCut, Topology
 from ..block import copy, put_signal, read_peer, reduce, reduce_and_round, reduce_partials, to_partials, wait
 from ..cost import Machine, Size
 from ..plans import MIN_PIECE_BYTES, cut
-from ..records import PE, Reduction, Work
-from ..slots import Slots, block_words, half_buffer, half_buffer_bytes, slot_at, slots_in, word
+from ..records import PE, Reduction, Slots, Work
+from ..slots import block_words, half_buffer, half_buffer_bytes, slot_at, slots_in, word
 from ..steps import first_round, piece, store_epoch
 from ..trees import LINKS, TREES, double_tree
 

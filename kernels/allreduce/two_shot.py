@@ -11,8 +11,8 @@ from ..algorithm import ELEMENTS, ROUND_TWICE, Algorithm, per_pe
 from ..block import combine_put, copy, fence, plus, put, signal_all, stage_for_put, wait_all
 from ..cost import shots_us
 from ..plans import MIN_PIECE_BYTES, piece_plan
-from ..records import PE, Reduction, Work
-from ..slots import Slots, half_buffer_slots, outbox_of, slot_at, staging_slots, word, words
+from ..records import PE, Piece, Reduction, Slots, Work
+from ..slots import half_buffer_slots, outbox_of, slot_at, staging_slots, word, words
 from ..steps import fence_signal_all, first_count, peer, piece, store_count, tag_epoch
 
 
@@ -31,7 +31,7 @@ def reduce_own(pe: PE, call: Reduction, start: int, slots: Slots, scratch: int):
     # In out, or if that may be the residual, in the one slot that no peer writes.
     result = slot_at(slots, pe.me) if call.residual else own.out
     there = slot_at(slots, pe.n_pes + pe.me)
-    combine_put(pe.ctx, result, there, slots.address, slots.nbytes, own.src, own.n_elems, scratch, pe.me, pe.n_pes)
+    combine_put(pe, Piece(result, own.src, 0, own.n_elems, own.nbytes), there, slots, scratch)
     if call.residual:
         plus(pe.ctx, own.out, result, own.residual, own.n_elems)
 

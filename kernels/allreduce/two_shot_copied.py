@@ -10,9 +10,9 @@ arrived.  A chunk is contiguous: one copy for each PE.
 from ..algorithm import Plan, ToCut, per_pe
 from ..block import combine, put, signal_all, wait_all
 from ..plans import MAX_PIECE_BYTES, MIN_BLOCK_BYTES, MIN_PIECE_BYTES, VECTOR_ELEMS, cut, piece_algorithm
-from ..records import PE, Reduction, Work
+from ..records import PE, Piece, Reduction, Work
 from ..slots import block_words, half_buffer_slots, outbox_of, slot_at, word
-from ..steps import Piece, fence_signal_all, first_round, load_epoch, peer, piece_from, store_epoch
+from ..steps import fence_signal_all, first_round, load_epoch, peer, piece_from, store_epoch
 
 
 def chunk_elems(count, n_pes):
@@ -54,7 +54,7 @@ def two_shot_copied(pe: PE, call: Reduction, work: Work):
             put_pieces(pe, call, chunk, following, slot_at(half_buffer_slots(work, epoch + 1, pe.n_pes), pe.me))
         wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
         own, slots = piece_of(call, chunk, pe.me, start), half_buffer_slots(work, epoch, pe.n_pes)
-        combine(pe.ctx, own.out, slots.address, slots.nbytes, own.src, own.n_elems, scratch, pe.me, pe.n_pes)
+        combine(pe, own, slots, scratch)
         if following < chunk:
             fence_signal_all(pe, arrived, epoch + 1)
         start = following

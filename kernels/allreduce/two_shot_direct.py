@@ -40,7 +40,7 @@ def two_shot_direct(pe: PE, call: Reduction, work: Work):
             put_parts(pe, call, following, slot_at(half_buffer_slots(work, count + 1, pe.n_pes), pe.me), staging)
         own, slots = piece(call, start, pe.me), half_buffer_slots(work, count, pe.n_pes)
         wait_all(pe.ctx, words(work, count, 2 * pe.n_pes), tag_epoch(work, count), pe.me, pe.n_pes)
-        combine_put(pe.ctx, own.out, own.out, slots.address, slots.nbytes, own.src, own.n_elems, scratch, pe.me, pe.n_pes)
+        combine_put(pe, own, own.out, slots, scratch)
         fence(pe.ctx)
         if following < call.n_elems:
             signal_all(pe.ctx, words(work, count + 1, 2 * pe.n_pes), tag_epoch(work, count + 1), pe.me, pe.n_pes)

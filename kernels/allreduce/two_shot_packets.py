@@ -10,8 +10,8 @@ from ..algorithm import ROUND_TWICE, per_pe
 from ..cost import shots_us
 from ..packets import receive_packets, receive_plus, reduce_forward_packets, send_packets
 from ..plans import packet_algorithm
-from ..records import PE, Reduction, Work
-from ..slots import Slots, outbox_of, packet_slots, slot_at
+from ..records import PE, Packets, Reduction, Slots, Work
+from ..slots import outbox_of, packet_slots, slot_at
 from ..steps import first_count, peer, piece, store_count, tag_epoch
 
 
@@ -30,7 +30,7 @@ def receive_reduced(pe: PE, call: Reduction, start: int, reduced: Slots, epoch: 
         chunk = piece(call, start, source)
         at = slot_at(reduced, source)
         if call.residual:
-            receive_plus(pe.ctx, chunk.out, at, chunk.residual, chunk.n_elems, epoch, source)
+            receive_plus(pe.ctx, chunk, at, epoch, source)
         else:
             receive_packets(pe.ctx, chunk.out, at, chunk.nbytes, epoch, source)
 
@@ -55,10 +55,7 @@ def two_shot_packets(pe: PE, call: Reduction, work: Work):
 
         own = piece(call, start, pe.me)
         scratch = outbox_of(work, count)
-        reduce_forward_packets(
-            pe.ctx, own.out, parts.address, reduced.address, parts.nbytes, own.src, own.n_elems, epoch, scratch, pe.me,
-            pe.n_pes, own.residual,
-        )  # fmt: skip
+        reduce_forward_packets(pe, own, Packets(parts, epoch), reduced.address, scratch)
         receive_reduced(pe, call, start, reduced, epoch)
         start += stride
     store_count(work, count)

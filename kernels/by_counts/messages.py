@@ -14,6 +14,7 @@ from ..elements import combine
 from ..messages import fence, put, put_signal, read_epoch, refuse_count, signal, stage_for_put, wait, write_epoch
 from ..plans import MIN_BLOCK_BYTES, cut
 from ..primitive import DIFFERS
+from ..records import Piece, Slots
 from ..slots import VECTOR_BYTES, inbox_slots, outbox_slots, slot_at
 from ..steps import load_counter, peer, store_counter, untag_epoch
 from .parts import OTHER_WORDS, WORDS, Exchange, PartPiece, PartTable, addend, copy_own, is_sent, piece_for, word_for
@@ -109,9 +110,8 @@ def reduce_round(x: Exchange, r: int) -> bool:
         number = arrival(x, peer(pe, 1))
         slots, scratch = inbox_slots(work, number, pe.n_pes), slot_at(outbox_slots(work, number, pe.n_pes), pe.me)
         src, n_items = addend(x, piece)
-        combine(
-            pe.ctx, piece.address, slots.address + HEAD_BYTES, slots.nbytes, src, n_items, scratch, pe.me, pe.n_pes
-        )  # fmt: skip
+        addends = Piece(piece.address, src, 0, n_items, n_items * x.receive.item_bytes)
+        combine(pe, addends, Slots(slots.address + HEAD_BYTES, slots.nbytes), scratch)
         for k in range(1, pe.n_pes):
             let_go(x, peer(pe, k))
     return piece.has_next

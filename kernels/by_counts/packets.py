@@ -16,7 +16,8 @@ from ..messages import read_epoch, refuse_count
 from ..packets import GROUP_DATA_BYTES, PACKET_BYTES, PACKETS_TOGETHER, combine_packets, receive_packets, send_packets
 from ..plans import FEW_WARPS, MANY_WARPS, cut, packed_bytes, threads_for
 from ..primitive import DIFFERS
-from ..slots import WORD_BYTES, Slots, half_buffer_slots, outbox_of, slot_at, word
+from ..records import Packets, Piece, Slots
+from ..slots import WORD_BYTES, half_buffer_slots, outbox_of, slot_at, word
 from ..steps import load_counter, peer, store_counter
 from .parts import (
     EACH,
@@ -102,11 +103,9 @@ def add_up(x: Exchange, r: int, epoch: int) -> None:
     pe, piece = x.pe, piece_for(x.receive, x.pe.me, r, LEAST_BYTES)
     src, n_items = addend(x, piece)
     if n_items > 0:
-        slots = slots_of(x, epoch)
-        combine_packets(
-            pe.ctx, piece.address, slots.address + HEAD_BYTES, slots.nbytes, src, n_items, epoch,
-            outbox_of(x.work, 1), pe.me, pe.n_pes,
-        )  # fmt: skip
+        slots, addends = slots_of(x, epoch), Piece(piece.address, src, 0, n_items, n_items * x.receive.item_bytes)
+        after_heads = Slots(slots.address + HEAD_BYTES, slots.nbytes)
+        combine_packets(pe, addends, Packets(after_heads, epoch), outbox_of(x.work, 1))
 
 
 def exchange_parts(x: Exchange) -> None:

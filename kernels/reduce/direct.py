@@ -31,7 +31,7 @@ def direct(pe: PE, call: Reduction, work: Work):
         own = piece_inside(call, start)
         if pe.me == call.root:
             wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
-            combine(pe.ctx, own.out, slots.address, slots.nbytes, own.src, own.n_elems, scratch, pe.me, pe.n_pes)
+            combine(pe, own, slots, scratch)
             signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)
         else:
             wait(pe.ctx, word(read, call.root), untag_epoch(work, epoch - 2), call.root)  # what this one overwrites

@@ -7,7 +7,7 @@ latency step each.  No PE sends or receives the vector more than once.
 from ..algorithm import per_pe, per_peer
 from ..block import combine, copy, put, put_signal, signal_all, wait, wait_all
 from ..plans import piece_algorithm
-from ..records import PE, Reduction, Work
+from ..records import PE, Piece, Reduction, Work
 from ..slots import block_words, inbox_slots, outbox_of, slot_at, word
 from ..steps import distance, first_round, peer, piece, store_epoch, untag_epoch
 
@@ -45,11 +45,10 @@ def gathered(pe: PE, call: Reduction, work: Work):
                 copy(part.out, slot_at(slots, source), part.nbytes)
         else:
             own = piece(call, start, distance(pe, call.root, pe.me) - 1)
-            src, scratch = own.src, result + slots.nbytes
+            scratch = result + slots.nbytes
             wait_all(pe.ctx, first, epoch, pe.me, pe.n_pes)
-            combine(pe.ctx, result, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
-            nbytes = own.nbytes
-            put_signal(pe.ctx, own_slot, result, nbytes, word(second, pe.me), epoch, call.root)
+            combine(pe, Piece(result, own.src, 0, own.n_elems, own.nbytes), slots, scratch)
+            put_signal(pe.ctx, own_slot, result, own.nbytes, word(second, pe.me), epoch, call.root)
         signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)
         start += stride
     store_epoch(work, epoch)

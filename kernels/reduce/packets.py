@@ -6,7 +6,7 @@ Source: the LL128 protocol of NCCL.  One latency step; the root receives the vec
 from ..algorithm import per_pe
 from ..block import combine_packets, send_packets, signal_all, wait
 from ..plans import packet_algorithm
-from ..records import PE, Reduction, Work
+from ..records import PE, Packets, Reduction, Work
 from ..slots import block_words, outbox_of, packet_slots, slot_at, word
 from ..steps import first_round, piece, store_epoch, untag_epoch
 
@@ -22,17 +22,15 @@ def packets(pe: PE, call: Reduction, work: Work):
     epoch, start, stride = first_round(work, call.piece_elems)
     while start < call.n_elems:
         epoch += 1
-        slots = packet_slots(work, epoch, pe.n_pes)
+        incoming = Packets(packet_slots(work, epoch, pe.n_pes), epoch)
         scratch = outbox_of(work, epoch)
         own = piece(call, start)
         if pe.me == call.root:
-            combine_packets(
-                pe.ctx, own.out, slots.address, slots.nbytes, own.src, own.n_elems, epoch, scratch, pe.me, pe.n_pes
-            )
+            combine_packets(pe, own, incoming, scratch)
             signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)
         else:
             wait(pe.ctx, word(read, call.root), untag_epoch(work, epoch - 2), call.root)  # what these overwrite is read
-            send_packets(pe.ctx, slot_at(slots, pe.me), own.src, own.nbytes, epoch, call.root)
+            send_packets(pe.ctx, slot_at(incoming.slots, pe.me), own.src, own.nbytes, epoch, call.root)
         start += stride
     if pe.me != call.root:
         signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)  # this PE may be the root next time

@@ -8,7 +8,7 @@ arrived.  Each PE sends n-1 chunks, in one latency step.
 from ..algorithm import per_pe
 from ..block import combine, put, wait_all
 from ..plans import piece_algorithm
-from ..records import PE, Reduction, Work
+from ..records import PE, Piece, Reduction, Work
 from ..slots import block_words, half_buffer_slots, outbox_of, slot_at
 from ..steps import fence_signal_all, first_round, peer, piece_inside, store_epoch
 
@@ -39,8 +39,8 @@ def direct(pe: PE, call: Reduction, work: Work):
             put_pieces(pe, call, work, following, epoch + 1)
         wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
         own, slots = piece_inside(call, start), half_buffer_slots(work, epoch, pe.n_pes)
-        src = own.src + pe.me * chunk_bytes
-        combine(pe.ctx, own.out, slots.address, slots.nbytes, src, own.n_elems, scratch, pe.me, pe.n_pes)
+        part = Piece(own.out, own.src + pe.me * chunk_bytes, 0, own.n_elems, own.nbytes)
+        combine(pe, part, slots, scratch)
         if following < call.n_elems:
             fence_signal_all(pe, arrived, epoch + 1)
         start = following

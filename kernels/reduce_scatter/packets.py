@@ -5,7 +5,7 @@ Source: the LL128 protocol of NCCL.  One latency step.
 
 from ..packets import exchange_reduce_packets
 from ..plans import packet_algorithm
-from ..records import PE, Reduction, Work
+from ..records import PE, Packets, Reduction, Work
 from ..slots import outbox_of, packet_slots
 from ..steps import first_round, piece, store_epoch
 
@@ -21,13 +21,8 @@ def packets(pe: PE, call: Reduction, work: Work):
     while start < call.n_elems:
         epoch += 1
         # All PEs' packets of epoch e+1 prove that all have read epoch e: two buffers are enough.
-        slots = packet_slots(work, epoch, pe.n_pes)
-        scratch = outbox_of(work, epoch)
-        own = piece(call, start)
-        exchange_reduce_packets(
-            pe.ctx, own.out, slots.address, slots.nbytes, own.src, own.n_elems,
-            epoch, scratch, pe.me, pe.n_pes, chunk_bytes,
-        )  # fmt: skip
+        incoming = Packets(packet_slots(work, epoch, pe.n_pes), epoch)
+        exchange_reduce_packets(pe, piece(call, start), chunk_bytes, incoming, outbox_of(work, epoch))
         start += stride
     store_epoch(work, epoch)
 

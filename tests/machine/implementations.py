@@ -13,6 +13,8 @@ import numpy as np
 from greenlet import getcurrent
 from sweep_reference import multiply_add
 
+from pennympi.kernels.slots import slot_at
+
 Body = Callable[..., Any]
 IMPLEMENTATIONS: dict[str, Body] = {}
 
@@ -175,9 +177,9 @@ for _name, _kinds in {
 
 
 @one
-def combine(b, ctx, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
-    sources = [(src if pe == me else slots + pe * slot_bytes, b.item) for pe in range(n_pes)]
-    by_parts(b, count, out, b.item, *sources, *([(residual, b.item)] if residual else []))
+def combine(b, pe, piece, slots, scratch):
+    sources = [(piece.src if k == pe.me else slot_at(slots, k), b.item) for k in range(pe.n_pes)]
+    by_parts(b, piece.n_elems, piece.out, b.item, *sources, *([(piece.residual, b.item)] if piece.residual else []))
 
 
 IMPLEMENTATIONS |= {

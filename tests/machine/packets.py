@@ -10,6 +10,9 @@ import numpy as np
 from greenlet import getcurrent
 
 from pennympi.kernels.packets import GROUP_DATA_BYTES, PACKET_BYTES, PACKET_DATA_BYTES, PACKETS_TOGETHER
+from pennympi.kernels.records import PE, PacketRows, Packets
+from pennympi.kernels.slots import slot_at
+from pennympi.kernels.steps import peer
 
 from .implementations import entered
 from .memory import POISON, is_of_another_call
@@ -20,7 +23,7 @@ GROUP_BYTES = PACKETS_TOGETHER * PACKET_BYTES
 def by_groups(work: Callable[..., None]) -> Callable[..., None]:
     """A primitive that each warp does for the groups that are its own.  A barrier ends it, but for ``send_packets``."""
 
-    def primitive(ctx: int, *args: Any) -> None:
+    def primitive(*args: Any) -> None:
         b = getcurrent()
         work(b, *args)
         if work.__name__ != "send_packets":
@@ -102,12 +105,13 @@ def take(b: Any, slot: int, group: int, epoch: int) -> np.ndarray:
     return lines[:, :PACKET_DATA_BYTES].reshape(-1)
 
 
-def take_all(b: Any, slots: int, slot_bytes: int, group: int, epoch: int, me: int, n_pes: int) -> dict[int, np.ndarray]:
+def take_all(b: Any, pe: PE, incoming: Packets, group: int) -> dict[int, np.ndarray]:
     """``take`` from every other PE: one after another, or once all have come."""
-    others = {pe: slots + pe * slot_bytes for pe in range(n_pes) if pe != me}
+    slots, epoch = incoming
+    others = {source: slot_at(slots, source) for source in range(pe.n_pes) if source != pe.me}
     if b.machine.together:
         await_lines(b, lambda: all(found_in(b, slot, group, epoch) != "early" for slot in others.values()))
-    return {pe: take(b, slot, group, epoch) for pe, slot in others.items()}
+    return {source: take(b, slot, group, epoch) for source, slot in others.items()}
 
 
 def total(b: Any, parts: list[np.ndarray]) -> np.ndarray:
@@ -118,93 +122,91 @@ def total(b: Any, parts: list[np.ndarray]) -> np.ndarray:
     return added.astype(b.item).view(np.uint8)
 
 
-def send_rows(b, slots, slot_bytes, src, src_stride, group, nbytes, epoch, me, n_pes):
+def send_rows(b: Any, pe: PE, rows: PacketRows, incoming: Packets, group: int) -> None:
     """A group of each row of src to its PE."""
-    for k in range(1, n_pes):
-        pe = (me + k) % n_pes
-        send(b, slots + me * slot_bytes, group, read(b, src + pe * src_stride, group, nbytes), nbytes, epoch, pe)
+    for k in range(1, pe.n_pes):
+        to = peer(pe, k)
+        data = read(b, rows.src + to * rows.src_stride, group, rows.nbytes)
+        send(b, slot_at(incoming.slots, pe.me), group, data, rows.nbytes, incoming.epoch, to)
 
 
 @by_groups
-def send_packets(b, slot, src, nbytes, epoch, pe):
+def send_packets(b, ctx, slot, src, nbytes, epoch, pe):
     for group in groups(b, nbytes):
         b.pause()
         send(b, slot, group, read(b, src, group, nbytes), nbytes, epoch, pe)
 
 
 @by_groups
-def receive_packets(b, dst, slot, nbytes, epoch, source):
+def receive_packets(b, ctx, dst, slot, nbytes, epoch, source):
     for group in groups(b, nbytes):
         write(b, dst, group, nbytes, take(b, slot, group, epoch))
         b.pause()
 
 
 @by_groups
-def receive_plus(b, dst, slot, residual, count, epoch, source):
-    nbytes = count * b.item.itemsize
-    for group in groups(b, nbytes):
-        rest = read(b, residual, group, nbytes)
+def receive_plus(b, ctx, piece, slot, epoch, source):
+    for group in groups(b, piece.nbytes):
+        rest = read(b, piece.residual, group, piece.nbytes)
         data = take(b, slot, group, epoch)
-        write(b, dst, group, nbytes, total(b, [data, rest]))
+        write(b, piece.out, group, piece.nbytes, total(b, [data, rest]))
         b.pause()
 
 
 @by_groups
-def combine_packets(b, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes):
-    nbytes = count * b.item.itemsize
-    for group in groups(b, nbytes):
-        own = read(b, src, group, nbytes)
-        found = take_all(b, slots, slot_bytes, group, epoch, me, n_pes)
-        write(b, out, group, nbytes, total(b, [own, *found.values()]))
+def combine_packets(b, pe, piece, incoming, scratch):
+    for group in groups(b, piece.nbytes):
+        own = read(b, piece.src, group, piece.nbytes)
+        found = take_all(b, pe, incoming, group)
+        write(b, piece.out, group, piece.nbytes, total(b, [own, *found.values()]))
         b.pause()
 
 
 @by_groups
-def reduce_forward_packets(b, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0):
-    nbytes = count * b.item.itemsize
+def reduce_forward_packets(b, pe, piece, incoming, reduced, scratch):
+    nbytes, slot_bytes = piece.nbytes, incoming.slots.nbytes
     for group in groups(b, nbytes):
-        own = read(b, src, group, nbytes)
-        found = take_all(b, slots, slot_bytes, group, epoch, me, n_pes)
+        own = read(b, piece.src, group, nbytes)
+        found = take_all(b, pe, incoming, group)
         data = total(b, [own, *found.values()])
-        for k in range(1, n_pes):
-            send(b, reduced + me * slot_bytes, group, data, nbytes, epoch, (me + k) % n_pes)
+        for k in range(1, pe.n_pes):
+            send(b, reduced + pe.me * slot_bytes, group, data, nbytes, incoming.epoch, peer(pe, k))
         b.pause()
-        if residual:
-            data = total(b, [data, read(b, residual, group, nbytes)])
-        write(b, out, group, nbytes, data)
+        if piece.residual:
+            data = total(b, [data, read(b, piece.residual, group, nbytes)])
+        write(b, piece.out, group, nbytes, data)
         b.pause()
 
 
 @by_groups
-def all_to_all_packets(b, out, out_stride, src, src_stride, slots, slot_bytes, nbytes, epoch, me, n_pes):
-    own_src, own_out = src + me * src_stride, out + me * out_stride
+def all_to_all_packets(b, pe, rows, incoming):
+    nbytes = rows.nbytes
+    own_src, own_out = rows.src + pe.me * rows.src_stride, rows.out + pe.me * rows.out_stride
     mine, sent = groups(b, nbytes), 0
     for turn, group in enumerate(mine):
         while sent <= turn + 1 and sent < len(mine):
-            send_rows(b, slots, slot_bytes, src, src_stride, mine[sent], nbytes, epoch, me, n_pes)
+            send_rows(b, pe, rows, incoming, mine[sent])
             if own_out != own_src:
                 write(b, own_out, mine[sent], nbytes, read(b, own_src, mine[sent], nbytes))
             sent += 1
             b.pause()
-        found = take_all(b, slots, slot_bytes, group, epoch, me, n_pes)
-        for pe, data in found.items():
-            write(b, out + pe * out_stride, group, nbytes, data)
+        found = take_all(b, pe, incoming, group)
+        for source, data in found.items():
+            write(b, rows.out + source * rows.out_stride, group, nbytes, data)
         b.pause()
 
 
 @by_groups
-def exchange_reduce_packets(
-    b, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, src_stride=0, residual=0
-):  # fmt: skip
-    nbytes = count * b.item.itemsize
-    own_src = src + me * src_stride
+def exchange_reduce_packets(b, pe, piece, src_stride, incoming, scratch):
+    nbytes = piece.nbytes
+    rows = PacketRows(piece.out, piece.src, 0, src_stride, nbytes)
     mine, own = groups(b, nbytes), {}
     for turn, group in enumerate(mine):
         for ahead in range(len(own), min(turn + 3, len(mine))):  # two parts are under way
-            own[ahead] = read(b, own_src, mine[ahead], nbytes)
-            send_rows(b, slots, slot_bytes, src, src_stride, mine[ahead], nbytes, epoch, me, n_pes)
+            own[ahead] = read(b, piece.src + pe.me * src_stride, mine[ahead], nbytes)
+            send_rows(b, pe, rows, incoming, mine[ahead])
             b.pause()
-        rest = [read(b, residual, group, nbytes)] if residual else []
-        found = take_all(b, slots, slot_bytes, group, epoch, me, n_pes)
-        write(b, out, group, nbytes, total(b, [own[turn], *found.values(), *rest]))
+        rest = [read(b, piece.residual, group, nbytes)] if piece.residual else []
+        found = take_all(b, pe, incoming, group)
+        write(b, piece.out, group, nbytes, total(b, [own[turn], *found.values(), *rest]))
         b.pause()

@@ -1,20 +1,21 @@
 """Implementations of the primitives that reach peers, but for packets; and of multicast."""
 
 from pennympi.kernels import block
+from pennympi.kernels.steps import peer
 
 from .faults import Fault
 from .implementations import IMPLEMENTATIONS, after_barrier, between_barriers, combine, copy, each, leader, one, parts
 
 
 @one
-def combine_put(b, ctx, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
-    beyond = any(b.network.reads_later(me, pe) for pe in range(n_pes))
-    result = scratch if beyond else out
-    combine(b, ctx, result, slots, slot_bytes, src, count, scratch, me, n_pes)
-    for k in range(1, n_pes):
-        b.network.put(b, there, result, count * b.item.itemsize, (me + k) % n_pes)
+def combine_put(b, pe, piece, there, slots, scratch):
+    beyond = any(b.network.reads_later(pe.me, to) for to in range(pe.n_pes))
+    result = scratch if beyond else piece.out
+    combine(b, pe, piece._replace(out=result, residual=0), slots, scratch)
+    for k in range(1, pe.n_pes):
+        b.network.put(b, there, result, piece.nbytes, peer(pe, k))
     if beyond:
-        copy(b, out, result, count * b.item.itemsize)
+        copy(b, piece.out, result, piece.nbytes)
 
 
 @one

@@ -1,63 +1,36 @@
-"""The table of variants: the ways to sweep and exchange, from the simplest to the fastest.
+"""The table of variants, the ways to sweep and exchange, from the simplest to the fastest.  Each is a file.
 
-Read first: ../textbook.py, then ../solver.py: its ``DeviceLoop`` is the base of three variants.
+sentence: what --help says
+Variant:  (team, problem) -> Solver.  Collective
+
+Read first: ../textbook.py, then nvshmem_overlap.py, the default.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 from pennympi import Unsupported
 from pennympi.kernels.in_kernel import MAX_TOTAL
 
-from ..loop_kernels import Turn
+from ..chunks import MOST_DEPTH
 from ..problem import Problem
-from ..solver import DeviceLoop, Solver
-from .chunks import MOST_DEPTH, Chunks
-from .mpi import Mpi, MpiOverlap
-from .nccl import Nccl, NcclOverlap
+from ..solver import Solver
+from . import auto, blocked, mpi, mpi_overlap, nccl, nccl_overlap, nvshmem, nvshmem_overlap, resident, single
 
 LIBRARY_HEAP_BYTES = 256 << 20  # for the library, beside fields that are too large for the default heap
 DEFAULT_HEAP_FIELD_BYTES = 64 << 20  # the largest fields that the default heap is used for
 PADDING_BYTES = 192  # of a row, at most
-
-
-class Variant(NamedTuple):
-    """sentence: what --help says;  make: the class: (team, problem, *given) -> Solver.  Collective"""
-
-    sentence: str
-    make: Any
-    given: tuple[Any, ...] = ()
-
-
-class Single(DeviceLoop):
-    """One PE, with which the other variants are compared."""
-
-    @classmethod
-    def why_not(cls, team: Any) -> str:
-        return "" if team.n_pes == 1 else f"it is for one PE, and there are {team.n_pes}"
-
-
-class Nvshmem(DeviceLoop):
-    """In C the barrier is nvshmemx_barrier_all_on_stream."""
-
-    def sweep(self, stream: Any, turn: Turn) -> None:
-        super().sweep(stream, turn)
-        self.team.barrier(stream=stream)
-
-
 DEFAULT = "nvshmem_overlap"
-TABLE = {  # by what --variant takes
-    "single": Variant("one PE alone", Single),
-    "mpi": Variant("sweep, then MPI_Sendrecv of the edge rows", Mpi),
-    "mpi_overlap": Variant("edge rows on a stream of their own, exchanged by MPI while the inner rows run", MpiOverlap),
-    "nccl": Variant("grouped sends and receives after the sweep (GPUs)", Nccl),
-    "nccl_overlap": Variant("edge rows and their exchange by NCCL beside the inner rows (GPUs)", NcclOverlap),
-    "nvshmem": Variant("the sweep puts its edge rows, then a barrier", Nvshmem),
-    "nvshmem_overlap": Variant("edge rows, puts and signals to the neighbours beside the inner rows", DeviceLoop),
-    "blocked": Variant("several sweeps a pass over memory, by the library's plans of sweeps", Chunks, ("blocked",)),
-    "resident": Variant(
-        "all sweeps of a chunk in one launch, on the chip, by the library's plans", Chunks, ("resident",)
-    ),
-    "auto": Variant("the library's plans of sweeps, by the engine that is the fastest for the size", Chunks),
+TABLE = {
+    "single": single,
+    "mpi": mpi,
+    "mpi_overlap": mpi_overlap,
+    "nccl": nccl,
+    "nccl_overlap": nccl_overlap,
+    "nvshmem": nvshmem,
+    "nvshmem_overlap": nvshmem_overlap,
+    "blocked": blocked,
+    "resident": resident,
+    "auto": auto,
 }
 
 
@@ -68,11 +41,11 @@ def make_solver(team: Any, problem: Problem, variant: str = DEFAULT) -> Solver:
     """
     if variant not in TABLE:
         raise ValueError(f"there is no variant {variant!r}: choose one of {', '.join(TABLE)}")
-    chosen = TABLE[variant]
+    chosen: Any = TABLE[variant].Variant  # type: ignore[attr-defined]
     try:
-        if reason := too_large(problem) or next((why for why in team.gather(chosen.make.why_not(team)) if why), ""):
+        if reason := too_large(problem) or next((why for why in team.gather(chosen.why_not(team)) if why), ""):
             raise Unsupported(reason)
-        return chosen.make(team, problem, *chosen.given)  # type: ignore[no-any-return]
+        return chosen(team, problem)  # type: ignore[no-any-return]
     except Unsupported as error:
         raise ValueError(f"--variant {variant} cannot run here: {error}") from None
 
@@ -86,6 +59,11 @@ def too_large(problem: Problem) -> str:
 
 def heap_bytes(problem: Problem, n_pes: int) -> int | None:
     """Size of a PE's symmetric heap; None, which is the library's default, for small fields."""
-    rows = -(-(problem.ny - 2) // n_pes) + 2 * MOST_DEPTH + 2
-    need = 2 * rows * (problem.nx * problem.item_bytes + PADDING_BYTES)
+    need = two_fields_bytes(problem, n_pes)
     return None if need <= DEFAULT_HEAP_FIELD_BYTES else need + LIBRARY_HEAP_BYTES
+
+
+def two_fields_bytes(problem: Problem, n_pes: int) -> int:
+    """Bytes of the two fields of a PE, at most."""
+    rows = -(-(problem.ny - 2) // n_pes) + 2 * MOST_DEPTH + 2
+    return 2 * rows * (problem.nx * problem.item_bytes + PADDING_BYTES)

@@ -1,9 +1,8 @@
-"""MPI: sweep the rows, exchange the edge rows when they are done, sum the norm.  With overlap:
+"""MPI: sweep the rows, exchange the edge rows when they are done, sum the norm.
 
-    push stream   edge rows  | MPI_Sendrecv up, then down
-    stream        inner rows ............................ | norm
+    stream   all rows | MPI_Sendrecv up, then down | norm
 
-Read first: ../textbook.py, then ../solver.py.
+Read first: ../textbook.py, then ../host_loop.py.
 """
 
 import os
@@ -12,13 +11,14 @@ from typing import Any
 
 from mpi4py import MPI
 
+from ..host_loop import HostLoop
 from ..problem import Problem
-from ..solver import HostLoop
 
+sentence = "sweep, then MPI_Sendrecv of the edge rows"
 UP, DOWN = 0, 1  # tags: with two PEs both rows come from the same PE
 
 
-class Mpi(HostLoop):
+class Variant(HostLoop):
     """MPI_Sendrecv of the edge rows and MPI_Allreduce of the norm; the host waits for both."""
 
     def __init__(self, team: Any, problem: Problem):
@@ -48,12 +48,6 @@ class Mpi(HostLoop):
         self.team.comm.Sendrecv(self._out, dest, tag, self._in, source, tag)
         halo.set(self._in)
         self._done()
-
-
-class MpiOverlap(Mpi):
-    """The same beside the inner rows."""
-
-    overlaps = True
 
 
 def cuda_aware() -> bool:

@@ -1,7 +1,6 @@
-"""NCCL: grouped sends and receives of the edge rows, after the sweep or beside the inner rows.
+"""NCCL: grouped sends and receives of the edge rows, after the sweep.
 
-    push stream   edge rows | ncclGroup: 2 sends, 2 receives
-    stream        inner rows .............................. | norm
+    stream   all rows | ncclGroup: 2 sends, 2 receives | norm
 
 Read first: mpi.py.
 """
@@ -9,11 +8,13 @@ Read first: mpi.py.
 from typing import Any
 
 from ...program.nccl_communicator import Communicator, missing
+from ..host_loop import HostLoop
 from ..problem import Problem
-from ..solver import HostLoop
+
+sentence = "grouped sends and receives after the sweep (GPUs)"
 
 
-class Nccl(HostLoop):
+class Variant(HostLoop):
     """The norm's few bytes go by MPI: ncclAllReduce is made for bandwidth, and took longer."""
 
     def __init__(self, team: Any, problem: Problem):
@@ -36,9 +37,3 @@ class Nccl(HostLoop):
             comm.recv(field[rows + 1], down, stream=stream.ptr)
             comm.send(field[rows], down, stream=stream.ptr)
             comm.recv(field[0], up, stream=stream.ptr)
-
-
-class NcclOverlap(Nccl):
-    """The same beside the inner rows."""
-
-    overlaps = True

@@ -13,22 +13,25 @@ from .verdict import Verdict, compare_norms
 
 sentence = "every point, bit for bit, with the same sweeps on one PE, and the norms"
 
+TOO_LARGE = "two whole fields do not fit on one PE: take --verify analytic"
 REFERENCE_UPDATES = 4e9  # the point updates that plain loops do in some seconds
 
 
 def why_not(team: Any, problem: Problem) -> str:
     fits = _by_loops(problem, problem.niter) or serial.fits(team, problem)
-    return "" if fits else "two whole fields do not fit on one PE: take --verify analytic"
+    return "" if fits else TOO_LARGE
 
 
 def judge(solver: Any, outcome: Outcome) -> Verdict:
     """Compares with plain loops where these take some seconds at most, else with one PE (``../serial.py``)."""
     team, problem, n = solver.team, solver.problem, outcome.iterations
-    verdict = None
+    verdict, by_loops = None, _by_loops(problem, n)
+    if not by_loops and not serial.reserve(team, problem):
+        return Verdict(False, TOO_LARGE)
 
     def known() -> tuple[str, np.ndarray, Verdict]:
         """(the name of the reference, its points that are not fixed, the verdict on the norms)."""
-        if _by_loops(problem, n):
+        if by_loops:
             from . import reference  # and with it Numba, which no other run needs here
 
             field, norms = reference.solve(problem, n)

@@ -1,6 +1,8 @@
 """Adding up what all PEs have put into this PE's slots, in registers, on a GPU."""
 
 from ...compile import context as ctx_words
+from ...kernels.records import Piece
+from ...kernels.slots import slot_at
 from ..compiler.gpu import cuda
 from .intrinsics import load_1, load_word, store_1
 from .stubs import ALIGNED, ITEM_BYTES, add, begin, end, end_plus, plus_pair
@@ -9,23 +11,25 @@ from .words import load_pair, store_pair
 PEER_OFFSETS, GAVE_UP = 8 * ctx_words.PEER_OFFSETS, 8 * ctx_words.GAVE_UP
 
 
-def piece_of(slots, slot_bytes, src, pe, me):
-    """Address of PE pe's piece: in its slot, or this PE's own."""
-    return src if pe == me else slots + pe * slot_bytes
+def addend(piece, slots, source, me):
+    """Address of what PE ``source`` adds: in its slot, or this PE's own."""
+    return piece.src if source == me else slot_at(slots, source)
 
 
-def combine(ctx, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
-    add_up(ctx, out, 0, False, slots, slot_bytes, src, count, me, n_pes, residual)
+def combine(pe, piece, slots, scratch):
+    add_up(pe, piece, 0, False, slots)
 
 
-def combine_put(ctx, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
-    add_up(ctx, out, there, True, slots, slot_bytes, src, count, me, n_pes, 0)
+def combine_put(pe, piece, there, slots, scratch):
+    add_up(pe, Piece(piece.out, piece.src, 0, piece.n_elems, piece.nbytes), there, True, slots)
 
 
-def add_up(ctx, out, there, to_all, slots, slot_bytes, src, count, me, n_pes, residual):
-    """Write the sum to out, and if ``to_all`` to ``there`` on every other PE.  Once this PE has given up, ``there`` is
-    written on this PE only.  The compiler leaves out what a caller does not use."""
-    nbytes = count * ITEM_BYTES
+def add_up(pe, piece, there, to_all, slots):
+    """Write the sum to piece.out, and if ``to_all`` to ``there`` on every other PE.  Once this PE has given up, ``there``
+    is written on this PE only.  The compiler leaves out what a caller does not use."""
+    ctx, me, n_pes = pe
+    out, src, residual = piece.out, piece.src, piece.residual
+    nbytes = piece.n_elems * ITEM_BYTES
     thread = cuda.threadIdx.x
     step = cuda.blockDim.x * 16
     near = load_word(ctx + GAVE_UP) != 0
@@ -34,11 +38,11 @@ def add_up(ctx, out, there, to_all, slots, slot_bytes, src, count, me, n_pes, re
     if ALIGNED or ((out | there | src | residual) & 15) == 0:
         done = nbytes // 16 * 16
         while i + step < done:
-            at = piece_of(slots, slot_bytes, src, 0, me) + i
+            at = addend(piece, slots, 0, me) + i
             x, y = load_pair(at), load_pair(at + step)
             p, q = begin(x), begin(y)
-            for pe in range(1, n_pes):
-                at = piece_of(slots, slot_bytes, src, pe, me) + i
+            for source in range(1, n_pes):
+                at = addend(piece, slots, source, me) + i
                 x, y = load_pair(at), load_pair(at + step)
                 p, q = add(p, x), add(q, y)
             if residual != 0:
@@ -55,9 +59,9 @@ def add_up(ctx, out, there, to_all, slots, slot_bytes, src, count, me, n_pes, re
             store_pair(out + i + step, y)
             i += 2 * step
         while i < done:
-            p = begin(load_pair(piece_of(slots, slot_bytes, src, 0, me) + i))
-            for pe in range(1, n_pes):
-                p = add(p, load_pair(piece_of(slots, slot_bytes, src, pe, me) + i))
+            p = begin(load_pair(addend(piece, slots, 0, me) + i))
+            for source in range(1, n_pes):
+                p = add(p, load_pair(addend(piece, slots, source, me) + i))
             x = end_plus(p, n_pes, load_pair(residual + i)) if residual != 0 else end(p, n_pes)
             if to_all:
                 for k in range(1, n_pes):
@@ -67,9 +71,9 @@ def add_up(ctx, out, there, to_all, slots, slot_bytes, src, count, me, n_pes, re
     # One element at a time: the tail, or everything where an address is not aligned.
     i = done + thread * ITEM_BYTES
     while not ALIGNED and i < nbytes:
-        p = begin(element_pair(piece_of(slots, slot_bytes, src, 0, me) + i))
-        for pe in range(1, n_pes):
-            p = add(p, element_pair(piece_of(slots, slot_bytes, src, pe, me) + i))
+        p = begin(element_pair(addend(piece, slots, 0, me) + i))
+        for source in range(1, n_pes):
+            p = add(p, element_pair(addend(piece, slots, source, me) + i))
         x = end_plus(p, n_pes, element_pair(residual + i)) if residual != 0 else end(p, n_pes)
         if to_all:
             for k in range(1, n_pes):

@@ -8,6 +8,8 @@ needs NVLink (or one device).
 
 from ...compile.context import ROUNDS
 from ...kernels.block import POISON
+from ...kernels.records import ONE_ROW, PacketRows, Packets, Slots
+from ...kernels.slots import slot_at
 from ..compiler.gpu import cuda
 from .intrinsics import store_word
 from .packet_data import own_pair, padded, store_part
@@ -96,13 +98,15 @@ def take(ctx, slot, i, epoch, source):
                 return pair
 
 
-def take_all(ctx, slots, slot_bytes, i, epoch, me):
+def take_all(pe, incoming, i):
     """Part ``i`` of the lines in every other PE's slot, once they all are of this epoch."""
+    ctx, me, _ = pe
+    slots, epoch = incoming
     spins = 0
     since_ns = 0
     while True:
         cuda.syncwarp(ALL)
-        pairs = poll_all(slots + i * 16, slot_bytes, me)
+        pairs = poll_all(slots.address + i * 16, slots.nbytes, me)
         if cuda.all_sync(ALL, (i & 7) != 7 or missing(pairs, epoch, me) < 0):
             return pairs
         spins += 1
@@ -126,129 +130,141 @@ def receive_packets(ctx, dst, slot, nbytes, epoch, source):
     cuda.syncthreads()
 
 
-def receive_plus(ctx, dst, slot, residual, count, epoch, source):
-    nbytes = count * ITEM_BYTES
+def receive_plus(ctx, piece, slot, epoch, source):
+    nbytes = piece.n_elems * ITEM_BYTES
     parts = padded(nbytes)
     i = cuda.threadIdx.x
     while i < parts:
-        rest = own_pair(residual, i, nbytes)
-        store_part(dst, i, nbytes, plus_pair(take(ctx, slot, i, epoch, source), rest))
+        rest = own_pair(piece.residual, i, nbytes)
+        store_part(piece.out, i, nbytes, plus_pair(take(ctx, slot, i, epoch, source), rest))
         i += cuda.blockDim.x
     cuda.syncthreads()
 
 
-def sum_of(ctx, slots, slot_bytes, own, i, nbytes, epoch, me, n_pes, residual):
-    """Part ``i`` of the result: this PE's ``own`` and the others' as they arrive, in the PEs' order, and the residual."""
+def sum_of(pe, residual, incoming, own, i):
+    """Part ``i`` of the result: this PE's ``own`` and the others' as they arrive, in the PEs' order, and the residual.
+
+    residual: (address, nbytes); the address is 0 if there is none
+    """
+    ctx, me, n_pes = pe
+    slots, epoch = incoming
     rest = (0, 0)
-    if residual != 0:
-        rest = own_pair(residual, i, nbytes)
+    if residual[0] != 0:
+        rest = own_pair(residual[0], i, residual[1])
     if TOGETHER:
-        pairs = take_all(ctx, slots, slot_bytes, i, epoch, me)
-        if residual != 0:
+        pairs = take_all(pe, incoming, i)
+        if residual[0] != 0:
             return fold_plus(pairs, own, me, rest)
         return fold(pairs, own, me)
     pair = own
     if me != 0:
-        pair = take(ctx, slots, i, epoch, 0)
+        pair = take(ctx, slots.address, i, epoch, 0)
     partials = begin(pair)
-    for pe in range(1, n_pes):
+    for source in range(1, n_pes):
         pair = own
-        if pe != me:
-            pair = take(ctx, slots + pe * slot_bytes, i, epoch, pe)
+        if source != me:
+            pair = take(ctx, slot_at(slots, source), i, epoch, source)
         partials = add(partials, pair)
-    if residual != 0:
+    if residual[0] != 0:
         return end_plus(partials, n_pes, rest)
     return end(partials, n_pes)
 
 
-def combine_packets(ctx, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes):
-    nbytes = count * ITEM_BYTES
+def combine_packets(pe, piece, incoming, scratch):
+    nbytes = piece.n_elems * ITEM_BYTES
     parts = padded(nbytes)
     i = cuda.threadIdx.x
     while i < parts:
-        own = own_pair(src, i, nbytes)
-        store_part(out, i, nbytes, sum_of(ctx, slots, slot_bytes, own, i, nbytes, epoch, me, n_pes, 0))
+        own = own_pair(piece.src, i, nbytes)
+        store_part(piece.out, i, nbytes, sum_of(pe, (piece.residual, nbytes), incoming, own, i))
         i += cuda.blockDim.x
     cuda.syncthreads()
 
 
-def reduce_forward_packets(ctx, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0):
-    nbytes = count * ITEM_BYTES
+def reduce_forward_packets(pe, piece, incoming, reduced, scratch):
+    nbytes = piece.n_elems * ITEM_BYTES
     parts = padded(nbytes)
+    one_row = PacketRows(piece.out, piece.out, 0, ONE_ROW, nbytes)
+    outgoing = Packets(Slots(reduced, incoming.slots.nbytes), incoming.epoch)
     i = cuda.threadIdx.x
     while i < parts:
-        own = own_pair(src, i, nbytes)
-        pair = sum_of(ctx, slots, slot_bytes, own, i, nbytes, epoch, me, n_pes, 0)
-        send_rows(ctx, reduced, slot_bytes, out, 0, pair, i, nbytes, epoch, me, n_pes)
-        if residual != 0:
-            pair = plus_pair(pair, own_pair(residual, i, nbytes))
-        store_part(out, i, nbytes, pair)
+        own = own_pair(piece.src, i, nbytes)
+        pair = sum_of(pe, (0, nbytes), incoming, own, i)
+        send_rows(pe, one_row, outgoing, pair, i)
+        if piece.residual != 0:
+            pair = plus_pair(pair, own_pair(piece.residual, i, nbytes))
+        store_part(piece.out, i, nbytes, pair)
         i += cuda.blockDim.x
     cuda.syncthreads()
 
 
-def send_rows(ctx, slots, slot_bytes, src, src_stride, own, i, nbytes, epoch, me, n_pes):
-    """Part ``i`` of each row of src to its PE; all rows are this PE's ``own`` where the stride is 0."""
+def send_rows(pe, rows, outgoing, own, i):
+    """Part ``i`` of each row of src to its PE; all rows are this PE's ``own`` where the stride is ONE_ROW."""
+    ctx, me, n_pes = pe
+    slots, epoch = outgoing
     epoch = poisoned(ctx, epoch)
     for k in range(1, n_pes):
-        pe = (me + k) % n_pes
+        to = (me + k) % n_pes
         pair = own
-        if src_stride != 0:
-            pair = own_pair(src + pe * src_stride, i, nbytes)
-        send_part(at(ctx, slots + me * slot_bytes, pe), i, pair, epoch)
+        if rows.src_stride != ONE_ROW:
+            pair = own_pair(rows.src + to * rows.src_stride, i, rows.nbytes)
+        send_part(at(ctx, slot_at(slots, me), to), i, pair, epoch)
 
 
-def all_to_all_packets(ctx, out, out_stride, src, src_stride, slots, slot_bytes, nbytes, epoch, me, n_pes):
-    parts = padded(nbytes)
+def all_to_all_packets(pe, rows, incoming):
+    ctx, me, n_pes = pe
+    slots, epoch = incoming
+    parts = padded(rows.nbytes)
     step = cuda.blockDim.x
-    own_src = src + me * src_stride
-    own_out = out + me * out_stride
+    own_src = rows.src + me * rows.src_stride
+    own_out = rows.out + me * rows.out_stride
     # A thread sends its next part before it takes the last one.
     i = cuda.threadIdx.x
     sent = i
     while i < parts:
         while sent <= i + step and sent < parts:
-            own = own_pair(own_src, sent, nbytes)
-            send_rows(ctx, slots, slot_bytes, src, src_stride, own, sent, nbytes, epoch, me, n_pes)
+            own = own_pair(own_src, sent, rows.nbytes)
+            send_rows(pe, rows, incoming, own, sent)
             if own_out != own_src:
-                store_part(own_out, sent, nbytes, own)
+                store_part(own_out, sent, rows.nbytes, own)
             sent += step
         if TOGETHER:
-            pairs = take_all(ctx, slots, slot_bytes, i, epoch, me)
-            for pe in range(n_pes):
-                if pe != me:
-                    store_part(out + pe * out_stride, i, nbytes, pair_of(pairs, pe))
+            pairs = take_all(pe, incoming, i)
+            for source in range(n_pes):
+                if source != me:
+                    store_part(rows.out + source * rows.out_stride, i, rows.nbytes, pair_of(pairs, source))
         else:
             for k in range(1, n_pes):
-                pe = (me + k) % n_pes
-                store_part(out + pe * out_stride, i, nbytes, take(ctx, slots + pe * slot_bytes, i, epoch, pe))
+                source = (me + k) % n_pes
+                pair = take(ctx, slot_at(slots, source), i, epoch, source)
+                store_part(rows.out + source * rows.out_stride, i, rows.nbytes, pair)
         i += step
     cuda.syncthreads()
 
 
-def exchange_reduce_packets(ctx, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, src_stride=0, residual=0):
-    nbytes = count * ITEM_BYTES
+def exchange_reduce_packets(pe, piece, src_stride, incoming, scratch):
+    nbytes = piece.n_elems * ITEM_BYTES
     parts = padded(nbytes)
     step = cuda.blockDim.x
-    own_src = src + me * src_stride
+    rows = PacketRows(piece.out, piece.src, 0, src_stride, nbytes)
+    own_src = piece.src + pe.me * src_stride
     # Two parts of a thread are under way: it sends the next but one before it adds up the oldest.
     i = cuda.threadIdx.x
     oldest = (0, 0)
     newer = (0, 0)
     if i < parts:
         oldest = own_pair(own_src, i, nbytes)
-        send_rows(ctx, slots, slot_bytes, src, src_stride, oldest, i, nbytes, epoch, me, n_pes)
+        send_rows(pe, rows, incoming, oldest, i)
     if i + step < parts:
         newer = own_pair(own_src, i + step, nbytes)
-        send_rows(ctx, slots, slot_bytes, src, src_stride, newer, i + step, nbytes, epoch, me, n_pes)
+        send_rows(pe, rows, incoming, newer, i + step)
     while i < parts:
         next_but_one = i + 2 * step
         newest = (0, 0)
         if next_but_one < parts:
             newest = own_pair(own_src, next_but_one, nbytes)
-            send_rows(ctx, slots, slot_bytes, src, src_stride, newest, next_but_one, nbytes, epoch, me, n_pes)
-        pair = sum_of(ctx, slots, slot_bytes, oldest, i, nbytes, epoch, me, n_pes, residual)
-        store_part(out, i, nbytes, pair)
+            send_rows(pe, rows, incoming, newest, next_but_one)
+        store_part(piece.out, i, nbytes, sum_of(pe, (piece.residual, nbytes), incoming, oldest, i))
         oldest = newer
         newer = newest
         i += step

@@ -10,6 +10,7 @@ from functools import cache
 from ...compile import context as ctx_words
 from ...compile.cache import made_once
 from ...kernels.block import POISON
+from ...kernels.records import Piece
 from ..compiler.gpu import cuda, types
 from .combine import combine
 from .intrinsics import fence_system, load_word, store_release
@@ -138,12 +139,14 @@ def get(ctx, dst, src, nbytes, pe):
         copy(dst, src + d, nbytes)
 
 
-def combine_put(ctx, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
-    # NVSHMEM can't read out, which may be a plain array of the user.
-    combine(ctx, scratch, slots, slot_bytes, src, count, 0, me, n_pes)
+def combine_put(pe, piece, there, slots, scratch):
+    # NVSHMEM can't read piece.out, which may be a plain array of the user.
+    ctx, me, n_pes = pe
+    nbytes = piece.n_elems * ITEM_BYTES
+    combine(pe, Piece(scratch, piece.src, 0, piece.n_elems, piece.nbytes), slots, 0)
     for k in range(1, n_pes):
-        put(ctx, there, scratch, count * ITEM_BYTES, (me + k) % n_pes)
-    copy(out, scratch, count * ITEM_BYTES)
+        put(ctx, there, scratch, nbytes, (me + k) % n_pes)
+    copy(piece.out, scratch, nbytes)
 
 
 def put_signal(ctx, dst, src, nbytes, signal, value, pe):

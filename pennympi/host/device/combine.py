@@ -4,6 +4,8 @@ Packets on a CPU have one epoch a slot: the epoch lies before the data and is st
 """
 
 from ...compile import context as ctx_words
+from ...kernels import slots
+from ...kernels.records import Piece, Slots
 from .intrinsics import call, copy_bytes, load_word
 from .numba_cpu import device_function
 from .primitives import implementation, put, put_signal
@@ -13,41 +15,57 @@ HEAD_BYTES = 16  # of a slot: the epoch, and alignment
 STRIP_ELEMS = 8192  # added up at a time, so that the partials stay in the cache
 
 
+slot_at = device_function(slots.slot_at)
+
+
 @device_function
-def piece_of(slots, slot_bytes, src, pe, me):
-    """Address of PE pe's piece: in its slot, or this PE's own."""
-    return src if pe == me else slots + pe * slot_bytes
+def peer(pe, k):
+    """The k-th PE after this one."""
+    return (pe.me + k) % pe.n_pes
+
+
+@device_function
+def addend(piece, slots, source, me):
+    """Address of what PE ``source`` adds: in its slot, or this PE's own."""
+    return piece.src if source == me else slot_at(slots, source)
 
 
 @implementation
-def combine(ctx, out, slots, slot_bytes, src, count, scratch, me, n_pes, residual=0):
+def combine(pe, piece, slots, scratch):
+    ctx, me, n_pes = pe
     to_partials = load_word(ctx + 8 * ctx_words.TO_PARTIALS)
     reduce = load_word(ctx + 8 * ctx_words.REDUCE)
     reduce_and_round = load_word(ctx + 8 * ctx_words.REDUCE_AND_ROUND)
     item_bytes, acc_bytes = load_word(ctx + 8 * ctx_words.ITEM_BYTES), load_word(ctx + 8 * ctx_words.ACC_BYTES)
-    for low in range(0, count, STRIP_ELEMS):
-        n = min(STRIP_ELEMS, count - low)
+    for low in range(0, piece.n_elems, STRIP_ELEMS):
+        n = min(STRIP_ELEMS, piece.n_elems - low)
         skip = low * item_bytes
-        part = piece_of(slots, slot_bytes, src, 0, me) + skip
+        part = addend(piece, slots, 0, me) + skip
         if item_bytes != acc_bytes:
             call(to_partials, ctx, scratch, 0, part, n)
             part = scratch
-        for pe in range(1, n_pes - 1):
-            call(reduce, ctx, scratch, part, piece_of(slots, slot_bytes, src, pe, me) + skip, n)
+        for source in range(1, n_pes - 1):
+            call(reduce, ctx, scratch, part, addend(piece, slots, source, me) + skip, n)
             part = scratch
-        last = piece_of(slots, slot_bytes, src, n_pes - 1, me) + skip
-        if residual != 0:
+        last = addend(piece, slots, n_pes - 1, me) + skip
+        if piece.residual != 0:
             call(load_word(ctx + 8 * ctx_words.CLOSE), ctx, scratch, part, last, n)
-            call(load_word(ctx + 8 * ctx_words.LAST), ctx, out + skip, scratch, residual + skip, n)
+            call(load_word(ctx + 8 * ctx_words.LAST), ctx, piece.out + skip, scratch, piece.residual + skip, n)
         else:
-            call(reduce_and_round, ctx, out + skip, part, last, n)
+            call(reduce_and_round, ctx, piece.out + skip, part, last, n)
+
+
+@device_function
+def without_residual(piece, out):
+    """The piece without its residual, whose result goes to ``out``."""
+    return Piece(out, piece.src, 0, piece.n_elems, piece.nbytes)
 
 
 @implementation
-def combine_put(ctx, out, there, slots, slot_bytes, src, count, scratch, me, n_pes):
-    combine(ctx, out, slots, slot_bytes, src, count, scratch, me, n_pes)
-    for k in range(1, n_pes):
-        put(ctx, there, out, count * load_word(ctx + 8 * ctx_words.ITEM_BYTES), (me + k) % n_pes)
+def combine_put(pe, piece, there, slots, scratch):
+    combine(pe, without_residual(piece, piece.out), slots, scratch)
+    for k in range(1, pe.n_pes):
+        put(pe.ctx, there, piece.out, piece.nbytes, peer(pe, k))
 
 
 @implementation
@@ -67,49 +85,51 @@ def receive_packets(ctx, dst, slot, nbytes, epoch, source):
 
 
 @implementation
-def receive_plus(ctx, dst, slot, residual, count, epoch, source):
+def receive_plus(ctx, piece, slot, epoch, source):
     wait_tagged(ctx, slot, epoch, source)
-    plus(ctx, dst, slot + HEAD_BYTES, residual, count)
+    plus(ctx, piece.out, slot + HEAD_BYTES, piece.residual, piece.n_elems)
 
 
 @implementation
-def combine_packets(ctx, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0):
-    for k in range(1, n_pes):
-        pe = (me + k) % n_pes
-        wait_tagged(ctx, slots + pe * slot_bytes, epoch, pe)
-    combine(ctx, out, slots + HEAD_BYTES, slot_bytes, src, count, scratch, me, n_pes, residual)
+def combine_packets(pe, piece, incoming, scratch):
+    for k in range(1, pe.n_pes):
+        source = peer(pe, k)
+        wait_tagged(pe.ctx, slot_at(incoming.slots, source), incoming.epoch, source)
+    combine(pe, piece, Slots(incoming.slots.address + HEAD_BYTES, incoming.slots.nbytes), scratch)
 
 
 @implementation
-def reduce_forward_packets(
-    ctx, out, slots, reduced, slot_bytes, src, count, epoch, scratch, me, n_pes, residual=0, added=0
-):
-    result = out
-    if residual != 0:
-        result = slots + me * slot_bytes  # which no peer writes
-    combine_packets(ctx, result, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, added)
-    nbytes = count * load_word(ctx + 8 * ctx_words.ITEM_BYTES)
-    for k in range(1, n_pes):
-        send_packets(ctx, reduced + me * slot_bytes, result, nbytes, epoch, (me + k) % n_pes)
-    if residual != 0:
-        plus(ctx, out, result, residual, count)
+def reduce_forward_packets(pe, piece, incoming, reduced, scratch):
+    result, slot_bytes = piece.out, incoming.slots.nbytes
+    if piece.residual != 0:
+        result = slot_at(incoming.slots, pe.me)  # which no peer writes
+    combine_packets(pe, without_residual(piece, result), incoming, scratch)
+    for k in range(1, pe.n_pes):
+        send_packets(pe.ctx, reduced + pe.me * slot_bytes, result, piece.nbytes, incoming.epoch, peer(pe, k))
+    if piece.residual != 0:
+        plus(pe.ctx, piece.out, result, piece.residual, piece.n_elems)
+
+
+@device_function
+def send_rows(pe, src, src_stride, nbytes, incoming):
+    """To every other PE its row of src."""
+    for k in range(1, pe.n_pes):
+        to = peer(pe, k)
+        send_packets(pe.ctx, slot_at(incoming.slots, pe.me), src + to * src_stride, nbytes, incoming.epoch, to)
 
 
 @implementation
-def exchange_reduce_packets(ctx, out, slots, slot_bytes, src, count, epoch, scratch, me, n_pes, src_stride=0, residual=0):
-    nbytes = count * load_word(ctx + 8 * ctx_words.ITEM_BYTES)
-    for k in range(1, n_pes):
-        pe = (me + k) % n_pes
-        send_packets(ctx, slots + me * slot_bytes, src + pe * src_stride, nbytes, epoch, pe)
-    combine_packets(ctx, out, slots, slot_bytes, src + me * src_stride, count, epoch, scratch, me, n_pes, residual)
+def exchange_reduce_packets(pe, piece, src_stride, incoming, scratch):
+    send_rows(pe, piece.src, src_stride, piece.nbytes, incoming)
+    own = Piece(piece.out, piece.src + pe.me * src_stride, piece.residual, piece.n_elems, piece.nbytes)
+    combine_packets(pe, own, incoming, scratch)
 
 
 @implementation
-def all_to_all_packets(ctx, out, out_stride, src, src_stride, slots, slot_bytes, nbytes, epoch, me, n_pes):
-    for k in range(1, n_pes):
-        pe = (me + k) % n_pes
-        send_packets(ctx, slots + me * slot_bytes, src + pe * src_stride, nbytes, epoch, pe)
-    copy_bytes(out + me * out_stride, src + me * src_stride, nbytes)
-    for k in range(1, n_pes):
-        pe = (me + k) % n_pes
-        receive_packets(ctx, out + pe * out_stride, slots + pe * slot_bytes, nbytes, epoch, pe)
+def all_to_all_packets(pe, rows, incoming):
+    send_rows(pe, rows.src, rows.src_stride, rows.nbytes, incoming)
+    copy_bytes(rows.out + pe.me * rows.out_stride, rows.src + pe.me * rows.src_stride, rows.nbytes)
+    for k in range(1, pe.n_pes):
+        source = peer(pe, k)
+        slot, to = slot_at(incoming.slots, source), rows.out + source * rows.out_stride
+        receive_packets(pe.ctx, to, slot, rows.nbytes, incoming.epoch, source)

@@ -3,16 +3,15 @@
     stream | chunk of up to some hundred sweeps, with the norm of the last one, or of all | host reads norms | next chunk
 
 When a norm inside a chunk ends the solve, fewer sweeps are done again from the chunk's first field, which was kept.
-Read first: ../solver.py, ``chunk`` in ../problem.py, and ``relaxed`` in ../kernels.py.
+Read first: solver.py, ``chunk`` in problem.py, and ``relaxed`` in kernels.py.
 """
 
-from collections.abc import Callable
 from typing import Any
 
-from ...program.device import Readback, array_module
-from ..kernels import relaxed
-from ..problem import Problem, checked, chunk
-from ..solver import Solver
+from ..program.device import Readback, array_module
+from .kernels import relaxed
+from .problem import Problem, checked, chunk
+from .solver import Ends, Solver
 
 MOST_DEPTH = 8  # sweeps from one exchange to the next
 ROWS_PER_SWEEP = 4  # of a PE, at least: with fewer rows most of the work would be in the rows that neighbours wait for
@@ -22,11 +21,13 @@ REHEARSED = 2000  # sweeps of a solve, among which nearly all of its kinds of ch
 class Chunks(Solver):
     """engine: of ``Grid.plan_sweep``; "auto": the one that is predicted to be the fastest for the size"""
 
-    def __init__(self, team: Any, problem: Problem, engine: str = "auto"):
+    engine: str
+
+    def __init__(self, team: Any, problem: Problem):
         rows = (problem.ny - 2) // team.n_pes  # of the PE with the fewest
         halo = max(1, min(rows // ROWS_PER_SWEEP, MOST_DEPTH))
         super().__init__(team, problem, halo)
-        self._engine = "plain" if engine == "blocked" and halo == 1 else engine  # which needs deeper halos
+        self._engine = "plain" if self.engine == "blocked" and halo == 1 else self.engine  # which needs deeper halos
         self._first = array_module(team).empty_like(self.fields.old)  # the first field of a chunk
         self._plans: dict[tuple[int, bool | str, int], tuple[Any, Readback | None]] = {}
         self.plan(*chunk(problem, 0, problem.niter, False))  # raises where the engine cannot run
@@ -52,7 +53,7 @@ class Chunks(Solver):
         readback.start(self.stream)
         return readback.wait().tolist()
 
-    def sweeps(self, done: int, stop: int, show: bool, ends: Callable[[int, float], bool]) -> bool:
+    def sweeps(self, done: int, stop: int, show: bool, ends: Ends) -> bool:
         while done < stop:
             count, norm = chunk(self.problem, done, stop, show)
             if norm == "every":

@@ -1,0 +1,59 @@
+"""A loop of the host, which waits for each norm and sums it by MPI: the base of the variants by MPI and NCCL."""
+
+from collections.abc import Callable
+from typing import Any
+
+from mpi4py import MPI
+
+from pennympi.kernels.in_kernel import WORDS, SumWords
+from pennympi.kernels.sweep.norm import COPIES, norm_of
+
+from ..program.device import Readback, address, array_module
+from .loop_kernels import Turn
+from .problem import Problem, checked
+from .solver import Ends, SweepBySweep
+
+
+class HostLoop(SweepBySweep):
+    """exchange: (stream) exchanges the edge rows of ``fields.new``, in stream order
+    overlaps: whether the edge rows and their exchange run on a stream of their own, while the inner rows are swept
+    """
+
+    exchange: Callable[[Any], None]
+    overlaps = False
+
+    def __init__(self, team: Any, problem: Problem):
+        super().__init__(team, problem)
+        self.words = array_module(team).zeros((COPIES, WORDS), "int64")  # of a norm, zero when a sweep begins
+        self._readback = Readback(team, self.words)
+        self._push = team.stream(priority="high")
+
+    def sweep(self, turn: Turn) -> None:
+        """Enqueue one sweep from ``fields.old`` to ``fields.new``, and the exchange of the new halos."""
+        if self.overlaps:
+            self._push.wait_event(self.stream.record())
+            self.launch(self._push, turn, inner=False)
+            self.launch(self.stream, turn, edges=False)
+            self.exchange(self._push)
+            self.stream.wait_event(self._push.record())
+        else:
+            self.launch(self.stream, turn)
+            self.exchange(self.stream)
+
+    def sweeps(self, done: int, stop: int, show: bool, ends: Ends) -> bool:
+        for k in range(done, stop):
+            due = checked(k, self.problem.nccheck, show)
+            self.sweep(Turn(0, 0, address(self.words) if due else 0, 0.0))
+            self.fields.advance()
+            if due and ends(k, self.norm()):
+                return True
+        return False
+
+    def norm(self) -> float:
+        """The norm of the last sweep, sqrt(sum (new - old)^2).  NaN if a change was NaN or far too large."""
+        self._readback.start(self.stream)
+        sums = self._readback.wait().sum(axis=0)
+        with self.stream:
+            self.words[...] = 0
+        self.team.comm.Allreduce(MPI.IN_PLACE, sums)
+        return norm_of(SumWords(*sums[: len(SumWords._fields)].tolist()))

@@ -1,0 +1,17 @@
+"""NCCL beside the inner rows:
+
+    push stream   edge rows | ncclGroup: 2 sends, 2 receives
+    stream        inner rows .............................. | norm
+
+Read first: nccl.py.
+"""
+
+from . import nccl
+
+sentence = "edge rows and their exchange by NCCL beside the inner rows (GPUs)"
+
+
+class Variant(nccl.Variant):
+    """``nccl``, where ``HostLoop`` overlaps."""
+
+    overlaps = True

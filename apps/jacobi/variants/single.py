@@ -1,0 +1,18 @@
+"""One PE, whose first blocks copy the edge rows into its own halo: what the other variants are compared with.
+
+Read first: nvshmem_overlap.py.
+"""
+
+from typing import Any
+
+from . import nvshmem_overlap
+
+sentence = "one PE alone"
+
+
+class Variant(nvshmem_overlap.Variant):
+    """``nvshmem_overlap`` of one PE."""
+
+    @classmethod
+    def why_not(cls, team: Any) -> str:
+        return "" if team.n_pes == 1 else f"it is for one PE, and there are {team.n_pes}"
