@@ -12,6 +12,7 @@ from pennympi.cuda.device import multicast, packets, pointers, primitives, remot
 from pennympi.errors import CollectiveMismatchError, CountError, Record, recorded_failure
 from pennympi.job.liveness import NEVER_NS
 from pennympi.kernels.block import DIFFERS, EPOCH_BITS, POISON, SENDS, TAKES
+from pennympi.kernels.records import PE, Packets, Slots
 
 HERE, RECORD, ABORT, ALIVE, WORD, SLOTS, OWN, FAR = 0, 1000, 1100, 1200, 2000, 3000, 4000, 5000
 SHARED, OTHER_TEAM = 1300, 1400
@@ -97,7 +98,10 @@ class Thread:
 WAITS = {  # each waits for an epoch of PE 2, and where that would come
     "poll": (lambda one, epoch=9: one.poll(HERE, WORD, epoch, 2), WORD),
     "take": (lambda one, epoch=9: one.take(HERE, WORD, 7, epoch, 2), WORD + 7 * 16 + 8),
-    "take_all": (lambda one, epoch=9: one.take_all(HERE, SLOTS, 256, 7, epoch, 1), SLOTS + 2 * 256 + 7 * 16 + 8),
+    "take_all": (
+        lambda one, epoch=9: one.take_all(PE(HERE, 1, 3), Packets(Slots(SLOTS, 256), epoch), 7),
+        SLOTS + 2 * 256 + 7 * 16 + 8,
+    ),
 }
 WANTED = 9 | 3 << EPOCH_BITS  # round 9 of a call with tag 3
 each_wait = pytest.mark.parametrize(("wait", "word"), WAITS.values(), ids=WAITS)

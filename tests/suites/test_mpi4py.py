@@ -9,15 +9,16 @@ import pytest
 from launch import PROGRAMS, launch
 
 VERSION = "4.1.2"
-MOVED = ("test_cco_buf", "test_cco_vec")  # all of whose messages go by the team
-OTHERS = tuple(
-    f"test_{name}"
-    for name in (
-        "cco_nb_buf", "cco_nb_vec", "cco_ngh_buf", "cco_ngh_obj", "cco_obj", "cco_pr_buf", "cco_pr_vec", "cco_pr_ngh_buf",
-        "cco_buf_inter", "cco_vec_inter", "cco_obj_inter", "p2p_buf", "p2p_buf_matched", "p2p_buf_part", "p2p_obj",
-        "p2p_obj_matched", "comm", "request",
-    )
-)  # fmt: skip
+MOVED = ("cco_buf", "cco_vec")  # all of whose messages go by the team
+NON_BLOCKING = ("cco_nb_buf", "cco_nb_vec", "cco_ngh_buf", "cco_ngh_obj", "cco_obj")
+PERSISTENT = ("cco_pr_buf", "cco_pr_vec", "cco_pr_ngh_buf", "cco_buf_inter", "cco_vec_inter", "cco_obj_inter")
+MESSAGES = ("p2p_buf", "p2p_buf_matched", "p2p_buf_part", "p2p_obj", "p2p_obj_matched", "comm", "request")
+GROUPS = {  # name: modules, PENNYMPI_COMM_FROM_BYTES.  A group takes about a minute at 5 ranks on two cores
+    "team": (MOVED, "0"),
+    "non-blocking": (NON_BLOCKING, "auto"),
+    "persistent": (PERSISTENT, "auto"),
+    "messages": (MESSAGES, "auto"),
+}
 
 
 @pytest.fixture(scope="session")
@@ -37,14 +38,16 @@ def folder(tmp_path_factory):
 def ran(folder, which, n_pes, modules, from_bytes):
     """(tests, failures, skipped) on rank 0."""
     env = {"PENNYMPI_COMM_FROM_BYTES": from_bytes, "PENNYMPI_TIMEOUT_S": "60"}
-    end = launch(n_pes, str(PROGRAMS / "mpi4py_suite.py"), str(folder), which, *modules, limit_s=300, env=env)
+    names = [f"test_{module}" for module in modules]
+    end = launch(n_pes, str(PROGRAMS / "mpi4py_suite.py"), str(folder), which, *names, limit_s=200, env=env)
     found = re.search(r"RAN (\d+) (\d+) (\d+)\n", end.output)
     assert end.rc == 0 and found, end.output
     return tuple(map(int, found.groups()))
 
 
 @pytest.mark.parametrize("n_pes", [1, 2, 3, 5])
-@pytest.mark.parametrize(("modules", "from_bytes"), [(MOVED, "0"), (OTHERS, "auto")], ids=["team", "as chosen"])
-def test_mpi4pys_tests(folder, n_pes, modules, from_bytes):
+@pytest.mark.parametrize("group", GROUPS)
+def test_mpi4pys_tests(folder, n_pes, group):
     """As many tests run as with mpi4py alone, and none fails."""
+    modules, from_bytes = GROUPS[group]
     assert ran(folder, "comm", n_pes, modules, from_bytes) == ran(folder, "plain", n_pes, modules, "auto")
