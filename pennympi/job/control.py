@@ -1,4 +1,4 @@
-"""What the PEs of one node know of one another: a small table of int64 words in shared memory.
+"""What the PEs of one node know of one another: a small table in shared memory, with a record for each of them.
 
 It is read when something goes wrong, for the message that says what every PE was doing.  Both backends use it.
 """
@@ -14,7 +14,6 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from . import liveness
-from .liveness import LOOKED, WAITS_FOR
 from .process import Process, halted, named, on_host
 from .shared_memory import SharedMemory
 
@@ -22,15 +21,34 @@ LEAVING, DONE = 1, 2  # the states of a PE, 0 before; DONE: it may end at any ti
 NO_PE, ANY_PE = -2, -1  # for whom a PE waits: for no PE, for one that is not known
 BELIEVED_NS = 200_000_000  # a wait that looked at the clock within this time is taken to go on
 
-# The part of each PE, in int64 words.  A part fills whole pages, so that a PE's stores do not slow the other PEs.
-_PROGRESS, _STATE, _ALIVE, _ENDS, _CLAIMED, _TEXTS = 0, 1, 2, 5, 8, 12  # _ALIVE: three words (liveness.py);
-# _CLAIMED: a sem_t
 _TEXT_BYTES, _MOST_TEXTS = 96, 64  # of one text; texts that a PE can write down
-_SLOT_WORDS = 1 + _TEXT_BYTES // 8  # of a text: its tag, and its bytes
 _CALL = 1 << 22  # progress = calls entered * _CALL + tag * _MOST_TEXTS + slot of the last call: one store writes all
-_FAR = _TEXTS + _SLOT_WORDS * _MOST_TEXTS  # in the first PE's part: the signs of life of the PEs of other nodes
 _COMPARED, _NAMED = 4096, 8  # calls since the last meeting that are compared there; of these, those that a message names
 _libc = ctypes.CDLL(None)
+
+
+class CallText(ctypes.Structure):
+    """The text of a call, and ``tag_of`` it.  The tag is 0 while the bytes are of no text."""
+
+    _fields_ = (("tag", ctypes.c_int64), ("text", ctypes.c_char * _TEXT_BYTES))
+
+
+class Part(ctypes.Structure):
+    """What a PE writes about itself.  A part fills whole pages, so that a PE's stores do not slow the other PEs.
+
+    alive_ns, waits_for, looked_ns: see liveness.py;  ends, claimed: of the node, in its first PE's part
+    """
+
+    _fields_ = (
+        ("progress", ctypes.c_int64),
+        ("state", ctypes.c_int64),
+        ("alive_ns", ctypes.c_int64),
+        ("waits_for", ctypes.c_int64),
+        ("looked_ns", ctypes.c_int64),
+        ("ends", ctypes.c_int64),
+        ("claimed", ctypes.c_byte * 32),  # a sem_t
+        ("texts", CallText * _MOST_TEXTS),
+    )
 
 
 class Recent(NamedTuple):
@@ -65,12 +83,14 @@ class Control:
         self.pes = [pe for pe, process in enumerate(processes) if process.node == processes[me].node]
         self.local, self.n_local = self.pes.index(me), len(self.pes)
         self.beside = [pe for pe, process in enumerate(processes) if process.machine == processes[me].machine]
-        self._memory = SharedMemory(gather, me, self.pes, 8 * (_FAR + len(processes)), "the table of its node's PEs")
-        self._bytes = memoryview(self._memory.buffer).cast("B")
-        self._words: Any = self._bytes.cast("q")
-        self._part = dict(zip(self.pes, range(0, len(self._words), self._memory.part_bytes // 8), strict=True))
-        self._alive = [self._part[pe] + _ALIVE if pe in self._part else _FAR + pe for pe in range(len(processes))]
-        self._semaphore = ctypes.c_void_p(self._memory.addresses[0] + 8 * _CLAIMED)
+        n_bytes = ctypes.sizeof(Part) + 8 * len(processes)
+        self._memory = SharedMemory(gather, me, self.pes, n_bytes, "the table of its node's PEs")
+        buffer, starts = self._memory.buffer, range(0, self._memory.nbytes, self._memory.part_bytes)
+        self._parts: Any = {pe: Part.from_buffer(buffer, at) for pe, at in zip(self.pes, starts, strict=True)}
+        self._own, self._first = self._parts[me], self._parts[self.pes[0]]
+        # After the first PE's part: when each PE of another node was last alive.
+        self._far = (ctypes.c_int64 * len(processes)).from_buffer(buffer, ctypes.sizeof(Part))
+        self._semaphore = ctypes.byref(self._first, Part.claimed.offset)
         if self.local == 0:
             _libc.sem_init(self._semaphore, 1, 1)  # for all processes that map it; one may take it
         self._places: dict[str, int] = {}  # tag * _MOST_TEXTS + slot of each text that is written down, the oldest first
@@ -78,7 +98,6 @@ class Control:
         self._met_at = 0  # calls up to the last meeting
         self._recent: deque[str] = deque(maxlen=_COMPARED)
         self._recall = self._recent.append
-        self._progress = self._part[me] + _PROGRESS
         liveness.add_word(self.last_alive_address(me))
         liveness.show_alive(time.monotonic_ns())
         gather(None)  # from here on the others may use the table, too
@@ -90,7 +109,7 @@ class Control:
         except KeyError:
             place = self.write_down(text)
         self._calls = calls = self._calls + _CALL
-        self._words[self._progress] = calls + place
+        self._own.progress = calls + place
         self._recall(text)
 
     def write_down(self, text: str) -> int:
@@ -101,15 +120,15 @@ class Control:
         if slot == _MOST_TEXTS:
             slot = self._places.pop(next(iter(self._places))) % _MOST_TEXTS
         self._places[text] = place = tag * _MOST_TEXTS + slot
-        at = self._part[self.me] + _TEXTS + _SLOT_WORDS * slot
-        self._words[at] = 0  # while the bytes are of neither text, which ``_text`` then does not return
-        self._bytes[8 * at + 8 : 8 * at + 8 + _TEXT_BYTES] = text.encode()[:_TEXT_BYTES].ljust(_TEXT_BYTES, b"\0")
-        self._words[at] = tag
+        written = self._own.texts[slot]
+        written.tag = 0  # ``_text`` does not return what is written from here on
+        written.text = text.encode()[:_TEXT_BYTES]
+        written.tag = tag
         return place
 
     def set_state(self, state: int) -> None:
         """Write that this PE is LEAVING the program, or DONE."""
-        self._words[self._part[self.me] + _STATE] = state
+        self._own.state = state
 
     def claim(self) -> bool:
         """True for exactly one thread of all processes of the node: the one that may print why the job ends.
@@ -120,12 +139,12 @@ class Control:
 
     def end(self) -> None:
         """Write that the job ends: a launcher ends only the processes that it started."""
-        self._words[_ENDS] = 1
+        self._first.ends = 1
 
     @property
     def ends(self) -> bool:
         """True once a PE of the node has called ``end``."""
-        return bool(self._words[_ENDS])
+        return bool(self._first.ends)
 
     @property
     def entered(self) -> int:
@@ -146,49 +165,50 @@ class Control:
 
     def last_alive_address(self, pe: int) -> int:
         """Address, in this process, of the word that ``last_alive_ns`` reads."""
-        return self._memory.addresses[0] + 8 * self._alive[pe]
+        if pe in self._parts:
+            return ctypes.addressof(self._parts[pe]) + Part.alive_ns.offset
+        return ctypes.addressof(self._far) + 8 * pe
 
     def last_alive_ns(self, pe: int) -> int:
         """When ``pe`` last showed a sign of life, in ns of this node's CLOCK_MONOTONIC; 0 where none has been heard."""
-        return self._words[self._alive[pe]]
+        return self._parts[pe].alive_ns if pe in self._parts else self._far[pe]
 
     def hear(self, pe: int, time_ns: int) -> None:
         """Write down when ``pe``, a PE of another node, showed a sign of life (beats.py)."""
-        self._words[self._alive[pe]] = time_ns
+        self._far[pe] = time_ns
 
     def state(self, pe: int) -> int:
         """LEAVING, DONE or 0, for a PE of this node."""
-        return self._words[self._part[pe] + _STATE]
+        return self._parts[pe].state
 
     def call(self, pe: int) -> str:
         """The last call that ``pe``, a PE of this node, entered: "allreduce of 8 float32, sum (call 7)"."""
-        number, place = divmod(self._words[self._part[pe] + _PROGRESS], _CALL)
+        number, place = divmod(self._parts[pe].progress, _CALL)
         return f"{self._text(pe, *divmod(place, _MOST_TEXTS)) or 'a call'} (call {number})" if number else "no call yet"
 
     def find(self, pe: int, tag: int) -> str | None:
         """A call that ``pe`` has written down and whose ``tag_of`` this is; None if there is none on this node."""
-        slots = range(_MOST_TEXTS if pe in self._part else 0)
+        slots = range(_MOST_TEXTS if pe in self._parts else 0)
         return next((text for slot in slots if (text := self._text(pe, tag, slot))), None)
 
     def _text(self, pe: int, tag: int, slot: int) -> str | None:
         """What is written in a slot; None if it is not, or no longer, a text with this tag."""
-        at = self._part[pe] + _TEXTS + _SLOT_WORDS * slot
-        if self._words[at] != tag:
+        written = self._parts[pe].texts[slot]
+        if written.tag != tag:
             return None
-        text = bytes(self._bytes[8 * at + 8 : 8 * at + 8 + _TEXT_BYTES]).rstrip(b"\0").decode(errors="replace")
-        return text if self._words[at] == tag else None
+        text: str = written.text.decode(errors="replace")
+        return text if written.tag == tag else None
 
     def show_waiting(self, pe: int) -> None:
         """Write that this PE waits for ``pe`` now.  The waits of host kernels do so themselves."""
-        own = self._alive[self.me]
-        self._words[own + WAITS_FOR] = pe
-        self._words[own + LOOKED] = time.monotonic_ns()
+        self._own.waits_for = pe
+        self._own.looked_ns = time.monotonic_ns()
 
     def waits_for(self, pe: int) -> int:
         """The PE that ``pe``, a PE of this node, waits for; ANY_PE, or NO_PE."""
-        word = self._alive[pe]
-        waits = time.monotonic_ns() - self._words[word + LOOKED] < BELIEVED_NS
-        return self._words[word + WAITS_FOR] if waits else NO_PE
+        part = self._parts[pe]
+        waits = time.monotonic_ns() - part.looked_ns < BELIEVED_NS
+        return part.waits_for if waits else NO_PE
 
     def in_vain(self) -> list[int]:
         """The PEs of this node that wait for this PE, which is leaving, or for any PE where none can come."""
@@ -200,7 +220,7 @@ class Control:
 
     def describe(self, pe: int) -> str:
         """What ``pe`` is doing, in words, as far as this node knows."""
-        if pe not in self._part:
+        if pe not in self._parts:
             return f"PE {pe} is on another node" + self.on_host(pe).replace(" on", ",")
         if words := halted(self.processes, self.me, pe):
             return f"{words} after {self.call(pe)}"
@@ -218,6 +238,5 @@ class Control:
     def close(self) -> None:
         """Give this PE's mapping of the table back."""
         liveness.remove_word(self.last_alive_address(self.me))
-        self._words.release()
-        self._bytes.release()
+        del self._parts, self._own, self._first, self._far
         self._memory.close()

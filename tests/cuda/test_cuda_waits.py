@@ -24,13 +24,8 @@ class Thread:
 
     def __init__(self, **events):
         self.memory, self.clock, self.events = {}, 0, {int(key[1:]): event for key, event in events.items()}
-        for word, value in (
-            (ctx_words.ABORT, ABORT),
-            (ctx_words.RECORD, RECORD),
-            (ctx_words.ALIVE, ALIVE),
-            (ctx_words.TIMEOUT_NS, TIMEOUT_NS),
-            (ctx_words.SHARED, SHARED),
-        ):
+        words = ctx_words.ABORT, ctx_words.RECORD, ctx_words.ALIVE, ctx_words.TIMEOUT_NS, ctx_words.SHARED
+        for word, value in zip(words, (ABORT, RECORD, ALIVE, TIMEOUT_NS, SHARED), strict=True):
             self.memory[HERE + 8 * word] = value
         self.memory |= {SHARED + 8: 2, SHARED + 16: HERE, SHARED + 24: OTHER_TEAM}
         for pe in (0, 2):

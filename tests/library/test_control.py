@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 from mpi4py import MPI
@@ -71,22 +72,21 @@ def test_signs_of_life_go_to_all_tables_of_a_process_and_never_back():
 
 
 class Torn:
-    """The bytes of a table: while the first text is read, its PE writes down others, one of them in its place."""
+    """The text of a call: while it is read, its PE writes down others, one of them in its place."""
 
-    def __init__(self, control):
-        self._control, self._bytes = control, control._bytes
+    def __init__(self, control, slot):
+        self._control, self._written = control, control._own.texts[slot]
 
-    def __setitem__(self, where, data):
-        self._bytes[where] = data
+    @property
+    def tag(self):
+        return self._written.tag
 
-    def __getitem__(self, where):
-        half = bytes(self._bytes[where])[:48]
+    @property
+    def text(self):
+        half = self._written.text[:48]
         for number in range(100):
             self._control.write_down(f"other {number}".ljust(96, "."))
-        return half + bytes(self._bytes[where])[48:]
-
-    def release(self):
-        self._bytes.release()
+        return half + self._written.text[48:]
 
 
 def test_a_text_is_read_whole_or_not():
@@ -94,8 +94,10 @@ def test_a_text_is_read_whole_or_not():
         text = "one".ljust(96, ".")
         control.enter(text)
         found = [control.find(ME, tag_of(text)), control.call(ME)]
-        control._bytes = Torn(control)
+        texts = [Torn(control, slot) for slot in range(len(control._own.texts))]
+        control._parts[ME] = SimpleNamespace(progress=control._own.progress, texts=texts)
         found += [control.find(ME, tag_of(text)), control.call(ME)]
+        control._parts[ME] = control._own
         assert seen(lambda: found) == [[text, f"{text} (call 1)", None, "a call (call 1)"]] * N_PES
 
 

@@ -39,7 +39,7 @@ def ran(folder, which, n_pes, modules, from_bytes):
     """(tests, failures, skipped) on rank 0."""
     env = {"PENNYMPI_COMM_FROM_BYTES": from_bytes, "PENNYMPI_TIMEOUT_S": "60"}
     names = [f"test_{module}" for module in modules]
-    end = launch(n_pes, str(PROGRAMS / "mpi4py_suite.py"), str(folder), which, *names, limit_s=200, env=env)
+    end = launch(n_pes, str(PROGRAMS / "mpi4py_suite.py"), str(folder), which, *names, limit_s=300, env=env)
     found = re.search(r"RAN (\d+) (\d+) (\d+)\n", end.output)
     assert end.rc == 0 and found, end.output
     return tuple(map(int, found.groups()))
