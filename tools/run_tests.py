@@ -194,8 +194,8 @@ def planned(args):
             yield name, [*chosen, *tests], {}
     if args.soak and not args.pytest:
         yield "soak", [*everything, "-n", "0", "--soak", str(args.soak), "tests/soak"], {}
-        patient = ["-o", "faulthandler_timeout=660"]  # two launches, each with a limit of its own
-        yield "suites", [*everything, *patient, "-n", "0", "--suites", "tests/suites"], {}
+        limit = ["-o", "faulthandler_timeout=660"]  # of a test: two launches of 300 s each
+        yield "suites", [*everything, *limit, "-n", "0", "--suites", "tests/suites"], {}
 
 
 def arguments():

@@ -19,7 +19,7 @@ class Sums(NamedTuple):
 
 
 def last_square(s: Sums):
-    """Address of the last r * r, behind the one before it."""
+    """Address of the last r * r, which lies after the one before it."""
     return s.history + (read_epoch(s.done, 0) + 1) * WORDS_BYTES
 
 

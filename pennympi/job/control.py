@@ -20,7 +20,6 @@ from .shared_memory import SharedMemory
 LEAVING, DONE = 1, 2  # the states of a PE, 0 before; DONE: it may end at any time
 NO_PE, ANY_PE = -2, -1  # for whom a PE waits: for no PE, for one that is not known
 BELIEVED_NS = 200_000_000  # a wait that looked at the clock within this time is taken to go on
-
 _TEXT_BYTES, _MOST_TEXTS = 96, 64  # of one text; texts that a PE can write down
 _CALL = 1 << 22  # progress = calls entered * _CALL + tag * _MOST_TEXTS + slot of the last call: one store writes all
 _COMPARED, _NAMED = 4096, 8  # calls since the last meeting that are compared there; of these, those that a message names
@@ -36,7 +35,8 @@ class CallText(ctypes.Structure):
 class Part(ctypes.Structure):
     """What a PE writes about itself.  A part fills whole pages, so that a PE's stores do not slow the other PEs.
 
-    alive_ns, waits_for, looked_ns: see liveness.py;  ends, claimed: of the node, in its first PE's part
+    alive_ns, waits_for, looked_ns: one after another, as liveness.WAITS_FOR and LOOKED count them
+    ends, claimed: of the node, in its first PE's part
     """
 
     _fields_ = (

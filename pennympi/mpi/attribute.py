@@ -48,9 +48,9 @@ class Attribute:
 
         Before there is a team they ask at calls number 1, 2, 4, 8 and so on, where one of them has CuPy.
         """
-        asked = setting("PENNYMPI_COMM_FROM_BYTES")
-        told = -1 if asked is None else asked
-        words = np.array([on_gpu, _HAS_CUPY, told, -told])
+        from_bytes = setting("PENNYMPI_COMM_FROM_BYTES")
+        compared = -1 if from_bytes is None else from_bytes
+        words = np.array([on_gpu, _HAS_CUPY, compared, -compared])
         request = MPI.Intracomm.Iallreduce(comm, MPI.IN_PLACE, words, MPI.MAX)
         if self.team is None:
             request.Wait()
@@ -60,7 +60,7 @@ class Attribute:
         if most != -least:
             raise SettingError("PENNYMPI_COMM_FROM_BYTES differs between ranks: set it to the same value on every rank")
         if self.team is None:
-            self.from_bytes = FROM_BYTES if asked is None else dict.fromkeys(TABLE, asked)
+            self.from_bytes = FROM_BYTES if from_bytes is None else dict.fromkeys(TABLE, from_bytes)
             self.left = max(1, self._calls) if any_has_cupy else None
             self._calls += self.left or 0
         return bool(any_on_gpu)

@@ -147,10 +147,10 @@ def _reduce_scatter(
         _alike(out or x, x._replace(n_elems=counts[comm.rank] if out else x.n_elems))
 
     def reduce_to(team: Team, name: Any, x: Any, part: Callable[[int], Any]) -> Any:
-        told = counts or comm.allgather(out and out.n_elems)
-        numbers_per_count = x.size // max(1, sum(told))
-        told = [count * numbers_per_count for count in told]
-        return team.reduce_scatterv(x, part(told[comm.rank]), told, name)
+        rank_counts = counts or comm.allgather(out and out.n_elems)
+        numbers_per_count = x.size // max(1, sum(rank_counts))
+        rank_numbers = [count * numbers_per_count for count in rank_counts]
+        return team.reduce_scatterv(x, part(rank_numbers[comm.rank]), rank_numbers, name)
 
     return _to_part(x, out, op, reduce_to)
 

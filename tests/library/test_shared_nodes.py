@@ -26,7 +26,7 @@ def named(reached, hosts):
         ([set(), set(), set()], "aaa", [0, 1, 2]),
         ([{1}, {0}, {3}, {2}], "aaaa", [0, 0, 2, 2]),  # two containers of two
         ([{1, 2}, {2}, {1}], "aaa", [0, 1, 1]),  # the first may look into the others, not they into it
-        ([set(), {0}, {0}], "aaa", [0, 0, 0]),  # nobody but the first is asked
+        ([set(), {0}, {0}], "aaa", [0, 0, 0]),  # only the first PE is asked
         ([set(), {2}, {0, 1}], "aaa", [0, 1, 0]),
         ([{2}, {3}, {0}, {1}], "abab", [0, 1, 0, 1]),
         ([set(), {3}, set(), {1}], "abab", [0, 1, 2, 1]),
