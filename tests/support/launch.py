@@ -78,7 +78,7 @@ def launch(
     tag = uuid.uuid4().hex
     folders = str(ROOT), str(ROOT / "tests" / "support"), _INHERITED.get("PYTHONPATH")
     path = os.pathsep.join(filter(None, folders))
-    fixed = {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1", "LAUNCH_TAG": tag}
+    fixed = {"PYTHONPATH": path, "PYTHONUNBUFFERED": "", "LAUNCH_TAG": tag}
     before, start = _shm(), time.monotonic()
     process = subprocess.Popen(
         [*(command or [mpirun(), "-np", str(n_pes), sys.executable]), *args],
