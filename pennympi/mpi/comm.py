@@ -20,7 +20,7 @@ from .attribute import Attribute, attribute_of
 from .calls import TABLE, Call
 from .flat import Flat
 from .gpu import for_gpus
-from .gpu_memory import current_stream
+from .gpu_copies import current_stream
 from .mailbox import cards_of_part
 from .message import NotRead, is_on_gpu, is_plain, is_plain_pair, size_at_once, size_of_parts_at_once
 from .point_to_point import PROBES, with_true_size

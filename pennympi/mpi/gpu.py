@@ -20,7 +20,7 @@ from . import receiving
 from .calls import TABLE
 from .envelope import LEAST_BYTES
 from .flat import Flat
-from .gpu_memory import current_stream, mark
+from .gpu_copies import current_stream, mark
 from .message import NotRead, buffer_of, is_on_gpu
 from .point_to_point import OF_MESSAGE, RECEIVES, SENDS
 from .transfer import Persistent, Request, Result, Steps, Transfer

@@ -1,17 +1,15 @@
-"""Memory of GPUs, as another process of the node finds it and copies from it."""
+"""Memory of GPUs, as another process of the node finds it."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
 from ..errors import Unsupported
 from ..state import state
-from .flat import Flat
 from .mailbox import ALLOCATIONS, GPUS, N_ALLOCATIONS, N_GPUS, Page, own_page
-from .message import NUMPY_DTYPES, is_on_gpu, message_of
+
+MOST_KNOWN = 1024  # addresses whose location is kept
 
 
 class Location(NamedTuple):
@@ -29,85 +27,30 @@ class Location(NamedTuple):
     handle: bytes = b""
 
 
-def current_stream() -> Any:
-    """CuPy's current stream."""
-    import cupy
-
-    return cupy.cuda.get_current_stream()
-
-
-def current_device() -> int:
-    """The number of CuPy's current device."""
-    import cupy
-
-    return int(cupy.cuda.runtime.getDevice())
-
-
-class Memory(NamedTuple):
-    """A message that is one stretch of memory on a GPU."""
-
-    address: int
-    n_bytes: int
-    device: int
-
-
-def memory_of(spec: Any) -> Memory | None:
-    """The memory of an argument of mpi4py, None where the message is another one.  Raises NotRead."""
-    cupy = sys.modules.get("cupy")
-    if cupy and type(spec) is cupy.ndarray and spec.dtype in NUMPY_DTYPES and spec.flags.c_contiguous and spec.nbytes:
-        return Memory(spec.data.ptr, spec.nbytes, spec.data.device_id)  # mostly so
-    message = message_of(spec)
-    if not message.n_bytes or not message.element.is_dense or not is_on_gpu(message.buffer):
-        return None
-    flat = Flat(True).source(message)
-    return Memory(flat.data.ptr, flat.nbytes, flat.data.device_id)
-
-
-def mark() -> Any:
-    """An event after all work that CuPy's current stream has now; None where it has none."""
-    import cupy
-
-    stream = current_stream()
-    if stream.done:
-        return None
-    event = cupy.cuda.Event(disable_timing=True)
-    event.record(stream)
-    return event
-
-
-def begin_copy(device: int, to: int, source: int, n_bytes: int, after: Any = None) -> Callable[[], bool]:
-    """Begin a copy, on a stream of its own.  Returns what says whether it has ended.  after: an event to wait for"""
-    import cupy
-
-    with cupy.cuda.Device(device):
-        stream, ended = _stream(device), cupy.cuda.Event(disable_timing=True)
-        if after is not None:
-            stream.wait_event(after)
-        cupy.cuda.runtime.memcpyAsync(to, source, n_bytes, cupy.cuda.runtime.memcpyDefault, stream.ptr)
-        ended.record(stream)
-    return lambda: bool(ended.done)
-
-
-@cache
-def _stream(device: int) -> Any:
-    """The stream of a device's copies, which no work of the program stands in the way of."""
-    import cupy
-
-    return cupy.cuda.Stream(non_blocking=True)
-
-
 def locate(address: int) -> Location | None:
     """Where an address of a GPU lies; None where other processes can't reach it."""
-    import cupy
-    from cuda.bindings import driver
-
     world = state.world
     if world and world.segments.by_nvshmem and world.segments.holds(address):
         return Location(0, address - world.segments.base, 0, world.group.rank)
+    known = _located.get(address)
+    if known and _number_of(address) == known.number:
+        return known
+    location = _locate(address)
+    if location:
+        if len(_located) > MOST_KNOWN:
+            _located.clear()
+        _located[address] = location
+    return location
+
+
+def _locate(address: int) -> Location | None:
+    import cupy
+    from cuda.bindings import driver
+
     status, start, _ = driver.cuMemGetAddressRange(address)
     if status:
         return None
-    start, number = int(start), _number_of(int(start))
+    start, number = int(start), _number_of(address)
     if _shown.get(start, (0, b""))[0] != number:
         _forget_freed()
         try:
@@ -119,17 +62,24 @@ def locate(address: int) -> Location | None:
     return Location(start, address - start, number, -1, handle) if handle and _show(number) else None
 
 
+_located: dict[int, Location] = {}  # by address
 _shown: dict[int, tuple[int, bytes]] = {}  # by start: number, handle
 _places: dict[int, int] = {}  # by number: where it stands in the page
 _free_places = list(range(ALLOCATIONS, ALLOCATIONS + N_ALLOCATIONS))
 
 
-def _number_of(start: int) -> int:
-    """0 of memory that has been freed."""
+def _number_of(address: int) -> int:
+    """The number of the allocation at an address; 0 of memory that has been freed."""
+    read, which = _attribute_reader()
+    status, number = read(which, address)
+    return 0 if status else int(number)
+
+
+@cache
+def _attribute_reader() -> Any:
     from cuda.bindings import driver
 
-    status, number = driver.cuPointerGetAttribute(driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_BUFFER_ID, start)
-    return 0 if status else int(number)
+    return driver.cuPointerGetAttribute, driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_BUFFER_ID
 
 
 def _forget_freed() -> None:

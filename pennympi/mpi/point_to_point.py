@@ -9,7 +9,7 @@ from mpi4py import MPI
 
 from .envelope import put_true_size
 from .flat import Flat
-from .gpu_memory import memory_of
+from .gpu_copies import memory_of
 from .message import message_of
 from .receiving import begin_receive
 from .sending import Begin, begin_send

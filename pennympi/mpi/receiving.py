@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
-from . import gpu_memory as gpus
+from . import gpu_copies, gpu_memory
 from .deadline import Overdue
 from .envelope import MOST_BYTES, opened
 from .flat import BYTES, Flat
@@ -35,7 +35,7 @@ def note(request: MPI.Request) -> MPI.Request:
 def _take_envelopes() -> None:
     global takes_envelopes
     if not takes_envelopes and not any(_unaware):
-        gpus.show_reach()
+        gpu_memory.show_reach()
         own_page().words[RECEIVES] = takes_envelopes = True
 
 
@@ -64,10 +64,10 @@ class Target:
 
     def __init__(self, spec: Any):
         self._after, self._flat = None, Flat(False)
-        self._memory = memory = gpus.memory_of(spec)
+        self._memory = memory = gpu_copies.memory_of(spec)
         if memory:
             _take_envelopes()
-            self._buffer, self._after, self.n_bytes = spec, gpus.mark(), memory.n_bytes
+            self._buffer, self._after, self.n_bytes = spec, gpu_copies.mark(), memory.n_bytes
         else:
             message = message_of(spec)
             array = self._flat.result(message) if message.element.is_dense else self._flat.both(message)
@@ -79,8 +79,8 @@ class Target:
         """Copy the message from an address; 0: it has landed."""
         if self._memory or source:
             to = self._memory.address if self._memory else self._buffer.ctypes.data
-            device = self._memory.device if self._memory else gpus.current_device()
-            has_ended = gpus.begin_copy(device, to, source or self.landing.ctypes.data, n_bytes, self._after)
+            device = self._memory.device if self._memory else gpu_copies.current_device()
+            has_ended = gpu_copies.begin_copy(device, to, source or self.landing.ctypes.data, n_bytes, self._after)
             while not has_ended():
                 yield
         elif not self._is_own:
@@ -121,7 +121,7 @@ def _receiving(comm: Any, request: MPI.Request, target: Target) -> Steps:
                 f"most {target.n_bytes}"
             )
         if found.n_bytes:
-            yield from target.fill(found.n_bytes, gpus.here(envelope.location, page) if envelope and page else 0)
+            yield from target.fill(found.n_bytes, gpu_memory.here(envelope.location, page) if envelope and page else 0)
         answer = TAKEN
     finally:
         if envelope and page:

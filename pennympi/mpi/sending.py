@@ -15,11 +15,12 @@ from mpi4py import MPI
 
 from ..errors import Unsupported
 from ..units import size_text
-from . import gpu_memory as gpus
 from . import mailbox
 from .deadline import Overdue
 from .envelope import MOST_BYTES, Envelope
 from .flat import Flat
+from .gpu_copies import current_stream, memory_of
+from .gpu_memory import locate, number_of_gpu
 from .mailbox import FAILED, SENT, STATE, own_page
 from .message import is_on_gpu, message_of
 from .transfer import Result, Steps, Transfer
@@ -29,17 +30,17 @@ Begin = Callable[..., MPI.Request]
 
 def begin_send(comm: Any, begin: Begin, spec: Any, dest: int, tag: int = 0) -> Transfer:
     """Begin a message.  begin: MPI's own non-blocking call of its mode.  Raises NotRead."""
-    memory, page = gpus.memory_of(spec), comm._agree().page(dest)
+    memory, page = memory_of(spec), comm._agree().page(dest)
     slot = location = None
     if memory and memory.n_bytes > MOST_BYTES and dest != MPI.PROC_NULL:
-        location = gpus.locate(memory.address)
+        location = locate(memory.address)
         if page is None or location is None:
             _warn_of_host(memory.n_bytes, page is None)
-        elif page.takes_from(gpus.number_of_gpu(memory.device)):
+        elif page.takes_from(number_of_gpu(memory.device)):
             slot = mailbox.take_slot(memory.n_bytes, tag, page.card.process.pid)
     sent: Any = spec
     if memory and location and slot is not None:
-        gpus.current_stream().synchronize()
+        current_stream().synchronize()
         sent = Envelope(memory.n_bytes, location, slot).packed()
     elif memory or is_on_gpu(spec):
         sent = Flat(False).source(message_of(spec))
