@@ -179,7 +179,7 @@ def _until(request: MPI.Request, put_back: Callable[[], None], buffers: Any) -> 
         put_back()
         return Result()
 
-    return Transfer(steps(buffers), lambda: None, request.Cancel)
+    return Transfer(steps(buffers), can_cancel=request)
 
 
 def _array(arg: Any, n_parts: int) -> Any:
@@ -212,4 +212,4 @@ def _begin(team: Team, run: Callable[[Team, Flat], Any], buffers: Any) -> Transf
             yield
         return Result()
 
-    return Transfer(steps((buffers, flat)), lambda: None, lambda: None)
+    return Transfer(steps((buffers, flat)))

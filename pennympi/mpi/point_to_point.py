@@ -76,7 +76,7 @@ def _both(receive: Transfer, send: Transfer) -> Transfer:
             raise error
         return receive.result
 
-    return Transfer(steps(), lambda: None, receive.cancel)
+    return Transfer(steps())
 
 
 def _copied(buf: Any) -> Any:

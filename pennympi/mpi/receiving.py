@@ -95,7 +95,7 @@ def begin_receive(comm: Any, begin: Begin, spec: Any, source: int = MPI.ANY_SOUR
     request = begin(comm, [target.landing, MPI.BYTE], source, tag)
     what = f"a receive of at most {target.n_bytes} bytes with tag {tag}"
     overdue = Overdue(comm, source, comm._agree().page(source), what)
-    return Transfer(_receiving(comm, request, target), overdue, request.Cancel)
+    return Transfer(_receiving(comm, request, target), overdue, request)
 
 
 def _receiving(comm: Any, request: MPI.Request, target: Target) -> Steps:

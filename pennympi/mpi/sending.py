@@ -45,8 +45,9 @@ def begin_send(comm: Any, begin: Begin, spec: Any, dest: int, tag: int = 0) -> T
     elif memory or is_on_gpu(spec):
         sent = Flat(False).source(message_of(spec))
     request = begin(comm, sent if sent is spec else [sent, MPI.BYTE], dest, tag)
-    overdue = Overdue(comm, dest, page, f"a message to rank {dest} with tag {tag}")
-    return Transfer(_sending(request, slot, (spec, sent)), overdue, request.Cancel)
+    n_bytes = memory.n_bytes if memory else message_of(spec).n_bytes
+    overdue = Overdue(comm, dest, page, f"a message of {n_bytes} bytes to rank {dest} with tag {tag}")
+    return Transfer(_sending(request, slot, (spec, sent)), overdue)
 
 
 def _sending(request: MPI.Request, slot: int | None, buffers: Any) -> Steps:
@@ -69,4 +70,4 @@ def _warn_of_host(n_bytes: int, is_far: bool) -> None:
     reason = "its rank is on another node, or there was no collective of this communicator yet"
     if not is_far:
         reason = "other processes can't reach its memory: allocate it by cudaMalloc, as CuPy does, or team.empty"
-    warnings.warn(f"a message of {size_text(n_bytes)} on a GPU goes through memory of the host: {reason}", stacklevel=5)
+    warnings.warn(f"a message of {size_text(n_bytes)} on a GPU goes through memory of the host: {reason}", stacklevel=6)

@@ -43,13 +43,18 @@ Steps = Generator[None, None, Result]
 class Transfer:
     """A call that is under way.
 
-    steps:   yields while it has to wait, and returns the Result
-    overdue: gives the error of a wait that makes no sense any more, as PeerTimeout; else None
-    cancel:  asks MPI to cancel it
+    steps:     yields while it has to wait, and returns the Result
+    overdue:   gives the error of a wait that makes no sense any more, as PeerTimeout; else None
+    can_cancel: the request of MPI that ``cancel`` cancels, if any
     """
 
-    def __init__(self, steps: Steps, overdue: Callable[[], Exception | None], cancel: Callable[[], None]):
-        self._steps, self._overdue, self.cancel = steps, overdue, cancel
+    def __init__(
+        self,
+        steps: Steps,
+        overdue: Callable[[], Exception | None] = lambda: None,
+        can_cancel: MPI.Request = MPI.REQUEST_NULL,
+    ):
+        self._steps, self._overdue, self._can_cancel = steps, overdue, can_cancel
         self.result = Result()
         self.error: Exception | None = None
         self.is_complete = self.is_told = False
@@ -73,6 +78,11 @@ class Transfer:
         _under_way.remove(self)
         self.is_complete = True
         self.on_complete()
+
+    def cancel(self) -> None:
+        """Ask MPI to cancel it."""
+        if self._can_cancel:
+            self._can_cancel.Cancel()
 
     def wait(self) -> Result:
         """Look until it is complete.  Raises its error."""
