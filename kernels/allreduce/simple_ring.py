@@ -8,7 +8,7 @@ from ..algorithm import PARTIALS, Algorithm, Topology
 from ..block import copy, put_signal, reduce, reduce_and_round, to_partials, wait
 from ..cost import Machine, Size
 from ..plans import slots_plan
-from ..records import PE, Reduction, Work
+from ..records import PE, Message, Reduction, Work
 from ..slots import buffer, word, words
 from ..steps import load_epoch, neighbours, piece_inside, rounds, store_epoch
 
@@ -31,26 +31,29 @@ def simple_ring(pe: PE, call: Reduction, work: Work):
         spread = word(summed, 1)  # word: the result from pred is here
         own = piece_inside(call, start)
         out, src, n = own.out, own.src, own.n_elems
+        partial = Message(work.inbox + part, work.outbox + part, n * call.acc_bytes, succ)
 
         # down the ring: PE 0 starts, the last PE completes
         if pe.me == 0:
             to_partials(pe.ctx, work.outbox + part, src, n)
-            put_signal(pe.ctx, work.inbox + part, work.outbox + part, n * call.acc_bytes, summed, epoch, succ)
+            put_signal(pe.ctx, partial, summed, epoch)
         else:
             wait(pe.ctx, summed, epoch, pred)
             if pe.me < pe.n_pes - 1:
                 reduce(pe.ctx, work.outbox + part, work.inbox + part, src, n)
-                put_signal(pe.ctx, work.inbox + part, work.outbox + part, n * call.acc_bytes, summed, epoch, succ)
+                put_signal(pe.ctx, partial, summed, epoch)
             else:
                 reduce_and_round(pe.ctx, work.outbox + result, work.inbox + part, src, n)
-                put_signal(pe.ctx, work.inbox + result, work.outbox + result, n * call.item_bytes, spread, epoch, succ)
+                message = Message(work.inbox + result, work.outbox + result, n * call.item_bytes, succ)
+                put_signal(pe.ctx, message, spread, epoch)
                 copy(out, work.outbox + result, n * call.item_bytes)
 
         # round again: the last PE's result goes from PE 0 to PE n-2
         if pe.me < pe.n_pes - 1:
             wait(pe.ctx, spread, epoch, pred)
             if pe.me < pe.n_pes - 2:
-                put_signal(pe.ctx, work.inbox + result, work.inbox + result, n * call.item_bytes, spread, epoch, succ)
+                message = Message(work.inbox + result, work.inbox + result, n * call.item_bytes, succ)
+                put_signal(pe.ctx, message, spread, epoch)
             copy(out, work.inbox + result, n * call.item_bytes)
     store_epoch(work, epoch)
 

@@ -11,6 +11,7 @@ from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.kernels import block as primitives
 from pennympi.kernels.block import (
     Elements,
+    Message,
     Words,
     add_shared,
     block,
@@ -185,7 +186,7 @@ def test_records(team):
 
 def around(ctx, inbox, outbox, nbytes, word, value, successor, predecessor):
     """A message to the next PE and an answer to the last one, in one block."""
-    put_signal(ctx, inbox, outbox, nbytes, word, value, successor)
+    put_signal(ctx, Message(inbox, outbox, nbytes, successor), word, value)
     wait(ctx, word, value, predecessor)
     signal(ctx, word + 8, value, predecessor)
     wait(ctx, word + 8, value, successor)
