@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Topology
 from ..block import copy, put_signal, reduce, reduce_partials_and_round, to_partials, wait
-from ..cost import Machine, Size
+from ..cost import Counts, Machine, Size
 from ..plans import slots_plan
 from ..records import PE, Message, Piece, Reduction, Slots, Work
 from ..slots import inbox_of, outbox_of, slot_at, word, words
@@ -117,12 +117,12 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """Everything to a half of the PEs, then a partial to the PE across."""
     n, largest, several = topology.n_pes, topology.largest_node, topology.n_nodes > 1
     half = (n + 1) // 2
-    return machine.call_us(
+    return machine.call_us(Counts(
         rounds=size.rounds(1), near_steps=2 - several - (half > largest), net_steps=several + (half > largest),
         messages=half, sent=(min(half, largest) - 1 + size.widening * (not several)) * size.nbytes,
         nic=(max(half - largest, 0) + size.widening) * several * size.nbytes * largest / topology.n_rails,
         moved=size.nbytes, added=half * size.nbytes,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 ALGORITHM = Algorithm(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Topology
 from ..block import copy, put_signal, reduce, reduce_partials, reduce_partials_and_round, to_partials, wait
-from ..cost import Machine, Size
+from ..cost import Counts, Machine, Size
 from ..folding import Folded, folded, in_pair, log2, old_rank, pof2, sits_out
 from ..plans import slots_plan
 from ..records import PE, Message, Reduction, Work
@@ -120,13 +120,13 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     n, n_nodes, power = topology.n_pes, topology.n_nodes, pof2(topology.n_pes)
     folds = power < n
     near, far = math.log2(max(1, power / n_nodes)), math.log2(min(power, n_nodes))
-    return machine.call_us(
+    return machine.call_us(Counts(
         rounds=size.rounds(power), near_steps=2 * near + 2 * folds, net_steps=2 * far,
         messages=2 * math.log2(power) + folds,
         sent=(1 + size.widening) * max(0, 1 / n_nodes - 1 / power) * size.nbytes + 2 * size.nbytes * folds,
         nic=(1 + size.widening) * (1 - 1 / n_nodes) * size.nbytes * topology.largest_node / topology.n_rails,
         moved=2 * size.nbytes, added=(power - 1) / power * size.nbytes + size.nbytes * folds,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 ALGORITHM = Algorithm(

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Plan, ToCut, Topology, per_pe
 from ..block import copy, put, put_signal, read_peer, reduce, stage_for_put, to_partials
-from ..cost import Machine, Size
+from ..cost import Counts, Machine, Size
 from ..groups import Group, Sum, add_up, node_of, other, peer_table, rail_peers_of, signal_group, wait_group, why_not
 from ..plans import MIN_BLOCK_BYTES, cut_evenly
 from ..records import PE, Message, Piece, Reduction, Slots, Work
@@ -146,12 +146,12 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """Two latency steps in a node, of a slice for each PE, and two between nodes, of a part of a slice for each node."""
     local, n_nodes = topology.largest_node, topology.n_nodes
     between = (n_nodes - 1) / (n_nodes * local)
-    return machine.call_us(
+    return machine.call_us(Counts(
         rounds=size.rounds(topology.n_pes), near_steps=2, net_steps=2, messages=2 * (local - 1) + 2 * (n_nodes - 1),
         sent=2 * (local - 1) / local * size.nbytes,
         nic=(1 + size.widening) * between * size.nbytes * local / topology.n_rails,
         moved=(local + 1) / local * size.nbytes, added=((local - 1) / local + between) * size.nbytes,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 ALGORITHM = Algorithm(

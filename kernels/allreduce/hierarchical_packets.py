@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from ..algorithm import PACKETS, Algorithm, Topology, requires_ll128_in_nodes
 from ..block import copy, put_signal, read_peer, receive_packets, reduce, send_packets, to_partials
-from ..cost import Machine, Size
+from ..cost import Counts, Machine, Size
 from ..groups import Group, Sum, add_up, node_of, other, peer_table, rail_peers_of, wait_group, why_not
 from ..plans import packet_plan
 from ..records import PE, Message, Reduction, Slots, Work
@@ -115,11 +115,11 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """Two latency steps of packets inside a node, and one between nodes, of a whole slice to each."""
     local, n_nodes = topology.largest_node, topology.n_nodes
     between = (n_nodes - 1) / local
-    return machine.call_us(
+    return machine.call_us(Counts(
         rounds=size.rounds(local), near_steps=2, net_steps=1, messages=2 * (local - 1) + n_nodes - 1,
         sent=2 * (local - 1) / local * size.nbytes, nic=size.widening * between * size.nbytes * local / topology.n_rails,
         moved=(local + 1) / local * size.nbytes, added=((local - 1) / local + between) * size.nbytes, packets=True,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 ALGORITHM = Algorithm(

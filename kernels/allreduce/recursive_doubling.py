@@ -9,7 +9,7 @@ import math
 
 from ..algorithm import PARTIALS, Algorithm, Topology
 from ..block import copy, put_signal, reduce, reduce_partials, reduce_partials_and_round, to_partials, wait
-from ..cost import Machine, Size
+from ..cost import Counts, Machine, Size
 from ..folding import folded, in_pair, log2, old_rank, pof2, sits_out
 from ..plans import slots_plan
 from ..records import PE, Message, Reduction, Slots, Work
@@ -71,12 +71,12 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     n, n_nodes, power = topology.n_pes, topology.n_nodes, pof2(topology.n_pes)
     folds = power < n
     near, far = math.log2(max(1, power / n_nodes)), math.log2(min(power, n_nodes))
-    return machine.call_us(
+    return machine.call_us(Counts(
         rounds=size.rounds(1), near_steps=near + 2 * folds, net_steps=far, messages=math.log2(power) + folds,
         sent=size.widening * near * size.nbytes + 2 * size.nbytes * folds,
         nic=size.widening * far * size.nbytes * topology.largest_node / topology.n_rails, moved=size.nbytes,
         added=math.log2(power) * size.nbytes + size.nbytes * folds,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 ALGORITHM = Algorithm(

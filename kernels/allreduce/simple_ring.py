@@ -6,7 +6,7 @@ the sum.  Every byte crosses every link, one link after the other.
 
 from ..algorithm import PARTIALS, Algorithm, Topology
 from ..block import copy, put_signal, reduce, reduce_and_round, to_partials, wait
-from ..cost import Machine, Size
+from ..cost import Counts, Machine, Size
 from ..plans import slots_plan
 from ..records import PE, Message, Reduction, Work
 from ..slots import buffer, word, words
@@ -63,12 +63,12 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     n, n_nodes = topology.n_pes, topology.n_nodes
     crossings = n_nodes if n_nodes > 1 else 0
     both_ways = (1 + size.widening) * size.nbytes
-    return machine.call_us(
+    return machine.call_us(Counts(
         rounds=size.rounds(1), near_steps=2 * (n - 1) * (n - crossings) / n, net_steps=2 * (n - 1) * crossings / n,
         messages=2, sent=both_ways * (n - 1) * (n - crossings) / n,
         nic=both_ways * (n_nodes - (1 + (topology.largest_node == 1)) / 2) if n_nodes > 1 else 0, moved=size.nbytes,
         added=(n - 1) * size.nbytes,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 ALGORITHM = Algorithm(simple_ring, slots_plan, slots=lambda topology, limits: 2, holds=PARTIALS, cost_us=cost_us)

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Plan, ToCut, Topology
 from ..block import copy, put_signal, read_peer, reduce, reduce_and_round, reduce_partials, to_partials, wait
-from ..cost import Machine, Size
+from ..cost import Counts, Machine, Size
 from ..plans import MIN_PIECE_BYTES, cut
 from ..records import PE, Message, Reduction, Slots, Work
 from ..slots import block_words, half_buffer, half_buffer_bytes, slot_at, slots_in, word
@@ -115,11 +115,11 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """Up and down two trees, each with half of the vector, whose levels lie inside nodes and between them."""
     n_nodes, local = topology.n_nodes, topology.largest_node
     links = min(n_nodes, 3) / (2 + 2 * (topology.n_rails == local)) * (n_nodes > 1)
-    return machine.call_us(
+    return machine.call_us(Counts(
         rounds=size.rounds(2), near_steps=2 * math.ceil(math.log2(local)), net_steps=2 * math.ceil(math.log2(n_nodes)),
         messages=4, sent=(1 + size.widening) * size.nbytes, nic=(1 + size.widening) * links * size.nbytes,
         moved=1.5 * size.nbytes, added=size.nbytes, overlaps=True,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 ALGORITHM = Algorithm(

@@ -7,7 +7,7 @@ works for every dtype and every value.
 from functools import partial
 
 from ..algorithm import ROUND_TWICE, per_pe
-from ..cost import shots_us
+from ..cost import Shots, shots_us
 from ..packets import receive_packets, receive_plus, reduce_forward_packets, send_packets
 from ..plans import packet_algorithm
 from ..records import PE, Message, Packets, Reduction, Slots, Work
@@ -62,6 +62,6 @@ def two_shot_packets(pe: PE, call: Reduction, work: Work):
 
 
 ALGORITHM = packet_algorithm(
-    two_shot_packets, slots=per_pe(2), shares=per_pe(1), cost_us=partial(shots_us, shots=2, packets=True, overlaps=False),
-    residual=ROUND_TWICE, canonical=True,
+    two_shot_packets, slots=per_pe(2), shares=per_pe(1),
+    cost_us=partial(shots_us, shots=Shots(2, packets=True, overlaps=False)), residual=ROUND_TWICE, canonical=True,
 )  # fmt: skip

@@ -77,8 +77,16 @@ def half(row: Row):
     return Row(row.address, row.n // 2)
 
 
-def axpy(ctx, y: Row, factor, x: Row):
+class Rows(NamedTuple):
+    """Two rows: a record may have fields that are records."""
+
+    y: Row
+    x: Row
+
+
+def axpy(ctx, factor, rows: Rows):
     """y (n,) += factor * x (n,), for the first half of both."""
+    x, y = rows.x, rows.y
     for i in lanes(0, half(y).n):
         store(y.address, i, load(y.address, i) + real(factor) * load(x.address, i))
 
@@ -179,9 +187,10 @@ def test_records(team):
     values = np.random.default_rng(2).random(100, np.float32)
     x, y = device(team, values), device(team, np.ones(100, np.float32))
     kernel = team.kernel(axpy, "float32")
-    kernel(1, Row(y, 100), 2.0, Row(x, 100))
+    kernel(1, 2.0, Rows(Row(y, 100), Row(x, 100)))
     team.synchronize()
     assert same(to_numpy(y), np.concatenate([1 + np.float32(2) * values[:50], np.ones(50, np.float32)]))
+    refused(TypeError, "takes a Row as x", kernel, 1, 2.0, Rows(Row(y, 100), (x, 100)))
 
 
 def around(ctx, inbox, outbox, nbytes, word, value, successor, predecessor):

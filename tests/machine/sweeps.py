@@ -36,8 +36,8 @@ def swept(field: np.ndarray, inner: tuple[slice, ...]) -> np.ndarray:
 def pass_over(grid: Decomposition) -> Callable[..., None]:
     """A pass of integers.  Other blocks may run between its reads and writes of rows; a level adds what it changes."""
 
-    def sweeps(b: Any, ctx, one: Pass) -> None:
-        fields, box, live, cut, _, at_words, _ = one
+    def sweeps(b: Any, ctx, launch: Pass) -> None:
+        fields, box, live, cut, _, at_words, _ = launch
         shape, n_dims, (depth, quiet) = grid.local(b.pe), len(grid.shape), cut
         bounds, inside = (tuple(zip(one[::2], one[1::2], strict=True))[3 - n_dims :] for one in (box, live))
 
@@ -117,8 +117,7 @@ class Sweeps:
                 sides.append(int(self.grid.neighbour(pe, along) is not None))
         fields = SweepFields(self.fields[1].address, self.fields[0].address, 0, 0, 0)  # the pass knows the grid's pitch
         halos = [one[pe] for one in self.halos]
-        call = resident.SweepCall(fields, Box(*box), Box(*sides), 0, self.words, 0)
-        args = (pe, call, self.passes, *halos)
+        args = (pe, resident.SweepCall(fields, Box(*box), Box(*sides), 0, self.words, 0), self.passes, *halos)
         return Launch.of(
             "sweeps", resident.resident_kernel(pass_over(self.grid)), args, begin=lambda: self.write(pe, call)
         )

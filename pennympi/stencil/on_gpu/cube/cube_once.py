@@ -86,7 +86,7 @@ def sweep_once(stencil: Static[Stencil], norms: Static[str], ctx, sweeps: Pass):
         above, below = load_piece(at - row, zero), load_piece(at + row, zero)
         line = line_of_piece(stencil, at, here, own.beside, zero)
         coefficient = load_piece(at + to_coefficient, zero) if stencil.has_coefficient else here
-        new = stepped_piece(stencil, here, (before, after), (above, below), line, numbers, coefficient)
+        new = stepped_piece(stencil, (before, after), (above, below), line, numbers, coefficient)
         store_numbers(own.first, own.stop, at + to_new, new)
         if summed:
             halves = shifted(halves, half_of_piece(stencil, new, here, own.first, own.stop))

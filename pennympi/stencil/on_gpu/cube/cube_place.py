@@ -138,7 +138,7 @@ def most(x, y):
 
 def place_of_thread(cube: Static[Cube], sweeps: Pass):
     """The place of a thread."""
-    fields, box, live, cut, *_ = sweeps
+    fields, box, live, cut = sweeps.fields, sweeps.box, sweeps.live, sweeps.cut
     depth, tile, item_bytes = cube.depth, cube.tile, cube.stencil.item_bytes
     own_y, own_z = cube.own_y, cube.own_z
     start_z = sector_start(fields.old, box.z0, item_bytes)

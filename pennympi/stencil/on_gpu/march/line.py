@@ -25,7 +25,7 @@ def advance_along(march: Static[March], careful: Static[bool], points, lane, at)
 
 def march_along(march: Static[March], ctx, sweeps: Pass):
     """The kernel of a pass."""
-    fields, box, live, cut, *_ = sweeps
+    fields, box, live, cut = sweeps.fields, sweeps.box, sweeps.live, sweeps.cut
     lead, width, item_bytes = cut.lead, march.width, march.stencil.item_bytes
     origin = first_column(width, box, lead)
     across = (box.z1 - origin + march.keeps - 1) // march.keeps

@@ -122,7 +122,7 @@ def advance_carefully(march: Static[March], state, r, rows: Rows, warp):
 
 def march_down(march: Static[March], ctx, sweeps: Pass):
     """The kernel of a pass."""
-    fields, box, live, cut, *_ = sweeps
+    fields, box, live, cut = sweeps.fields, sweeps.box, sweeps.live, sweeps.cut
     lead, pitch_bytes = cut.lead, fields.row * march.stencil.item_bytes
     origin = first_column(march.width, box, lead)
     across = (box.z1 - origin + march.keeps - 1) // march.keeps
