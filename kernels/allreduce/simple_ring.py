@@ -31,17 +31,18 @@ def simple_ring(pe: PE, call: Reduction, work: Work):
         spread = word(summed, 1)  # word: the result from pred is here
         own = piece_inside(call, start)
         out, src, n = own.out, own.src, own.n_elems
-        partial = Message(work.inbox + part, work.outbox + part, n * call.acc_bytes, succ)
 
         # down the ring: PE 0 starts, the last PE completes
         if pe.me == 0:
             to_partials(pe.ctx, work.outbox + part, src, n)
-            put_signal(pe.ctx, partial, summed, epoch)
+            message = Message(work.inbox + part, work.outbox + part, n * call.acc_bytes, succ)
+            put_signal(pe.ctx, message, summed, epoch)
         else:
             wait(pe.ctx, summed, epoch, pred)
             if pe.me < pe.n_pes - 1:
                 reduce(pe.ctx, work.outbox + part, work.inbox + part, src, n)
-                put_signal(pe.ctx, partial, summed, epoch)
+                message = Message(work.inbox + part, work.outbox + part, n * call.acc_bytes, succ)
+                put_signal(pe.ctx, message, summed, epoch)
             else:
                 reduce_and_round(pe.ctx, work.outbox + result, work.inbox + part, src, n)
                 message = Message(work.inbox + result, work.outbox + result, n * call.item_bytes, succ)

@@ -46,14 +46,12 @@ class Rows(NamedTuple):
 class Tile(NamedTuple):
     """A part of a pass.
 
-    fields:    those of the pass
     box, live: its points, and those that the formula applies to
     depth:     sweeps;  quiet: how many of them have no norm
     between:   where plane 0 of level 0 would be, if it were kept as the levels between are, three planes each
     plane:     elements from one of these to the next
     """
 
-    fields: SweepFields
     box: Box
     live: Box
     depth: int
@@ -127,20 +125,20 @@ def march(stencil: Static[Stencil], ctx, sweeps: Pass):
         for z in range(box.z0, box.z1, points):
             part = Box(box.x0, box.x1, y, min(y + rows, box.y1), z, min(z + points, box.z1))
             between = Plane(scratch - item_bytes * (3 * plane + (y - more_rows) * row + z - before), row)
-            sweep_tile(stencil, Tile(fields, part, live, depth, quiet, between, plane), numbers, words)
+            sweep_tile(stencil, fields, Tile(part, live, depth, quiet, between, plane), numbers, words)
 
 
-def sweep_tile(stencil: Static[Stencil], tile: Tile, numbers, words):
+def sweep_tile(stencil: Static[Stencil], fields: SweepFields, tile: Tile, numbers, words):
     """All levels of a tile."""
     box, live = tile.box, tile.live
     for front in range(box.x0 - tile.depth + 1, box.x1 + tile.depth - 1):
         for s in range(1, tile.depth + 1):
             x, more = front - (s - 1), tile.depth - s
             if max(box.x0 - more, live.x0) <= x < min(box.x1 + more, live.x1):
-                sweep_plane(stencil, tile, (s, x), numbers, words)
+                sweep_plane(stencil, fields, tile, (s, x), numbers, words)
 
 
-def sweep_plane(stencil: Static[Stencil], tile: Tile, at, numbers, words):
+def sweep_plane(stencil: Static[Stencil], fields: SweepFields, tile: Tile, at, numbers, words):
     """Plane x of level s, at = (s, x), and its part of the norm."""
     box, live, (s, x) = tile.box, tile.live, at
     line, more = LINE_BYTES // stencil.item_bytes, tile.depth - s
@@ -150,7 +148,7 @@ def sweep_plane(stencil: Static[Stencil], tile: Tile, at, numbers, words):
         start = box.z0 - whole_lines(box.z0 - first, line)
         size = whole_lines(stop - start, line)
     for y in range(max(box.y0 - more, live.y0), min(box.y1 + more, live.y1)):
-        rows = rows_at(stencil.item_bytes, tile, at, y)
+        rows = rows_at(stencil.item_bytes, fields, tile, at, y)
         summed = s > tile.quiet and box.x0 <= x < box.x1 and box.y0 <= y < box.y1
         at_a_time = MOST_POINTS if summed else size
         for z in range(start, start + size, at_a_time):
@@ -165,12 +163,12 @@ def sweep_plane(stencil: Static[Stencil], tile: Tile, at, numbers, words):
             store(rows.new, stop, load(rows.here, stop))
 
 
-def rows_at(item_bytes: Static[int], tile: Tile, at, y):
+def rows_at(item_bytes: Static[int], fields: SweepFields, tile: Tile, at, y):
     """The rows that a row of plane x of level s, at = (s, x), is computed from."""
-    fields, live, (s, x) = tile.fields, tile.live, at
-    new, here = plane_at(item_bytes, tile, s, x), plane_at(item_bytes, tile, s - 1, x)
-    fixed = plane_at(item_bytes, tile, 0, x)
-    before, after = plane_at(item_bytes, tile, s - 1, x - 1), plane_at(item_bytes, tile, s - 1, x + 1)
+    (s, x), live = at, tile.live
+    new, here = plane_at(item_bytes, fields, tile, s, x), plane_at(item_bytes, fields, tile, s - 1, x)
+    fixed = plane_at(item_bytes, fields, tile, 0, x)
+    before, after = plane_at(item_bytes, fields, tile, s - 1, x - 1), plane_at(item_bytes, fields, tile, s - 1, x + 1)
     below, above = here if y > live.y0 else fixed, here if y < live.y1 - 1 else fixed
     return Rows(
         row_at(item_bytes, new, y),
@@ -181,9 +179,8 @@ def rows_at(item_bytes: Static[int], tile: Tile, at, y):
     )
 
 
-def plane_at(item_bytes: Static[int], tile: Tile, s, x):
+def plane_at(item_bytes: Static[int], fields: SweepFields, tile: Tile, s, x):
     """Plane x of level s."""
-    fields = tile.fields
     if s == 0 or x < tile.live.x0 or x >= tile.live.x1:
         return Plane(fields.old + item_bytes * x * fields.plane, fields.row)
     if s == tile.depth:
