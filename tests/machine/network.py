@@ -17,6 +17,8 @@ from typing import Any
 
 import numpy as np
 
+from pennympi.kernels import records
+
 from .faults import Fault
 from .memory import POISON, Memory
 from .scheduler import Scheduler
@@ -159,8 +161,9 @@ class Network:
             self.store(warp, pe, dst + start, own[src + start : src + stop].copy())
             warp.pause()
 
-    def put_signal(self, warp: Any, dst: int, src: int, nbytes: int, word: int, value: int, pe: int) -> None:
+    def put_signal(self, warp: Any, message: records.Message, word: int, value: int) -> None:
         """Send a message that no pointer carries; once this PE has given up its signal alone."""
+        dst, src, nbytes, pe = message
         if self.gave_up[warp.pe]:
             self.signal(warp, word, value, pe)
             return

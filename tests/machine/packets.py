@@ -131,14 +131,16 @@ def send_rows(b: Any, pe: PE, rows: PacketRows, incoming: Packets, group: int) -
 
 
 @by_groups
-def send_packets(b, ctx, slot, src, nbytes, epoch, pe):
+def send_packets(b, ctx, message, epoch):
+    slot, src, nbytes, pe = message
     for group in groups(b, nbytes):
         b.pause()
         send(b, slot, group, read(b, src, group, nbytes), nbytes, epoch, pe)
 
 
 @by_groups
-def receive_packets(b, ctx, dst, slot, nbytes, epoch, source):
+def receive_packets(b, ctx, message, epoch):
+    dst, slot, nbytes, _ = message
     for group in groups(b, nbytes):
         write(b, dst, group, nbytes, take(b, slot, group, epoch))
         b.pause()
