@@ -205,6 +205,16 @@ class Message(MPI.Message):
 
     comm: Comm
 
+    @classmethod
+    def Probe(cls, comm: Any, *args: Any, **named: Any) -> Any:
+        """``comm.Mprobe``."""
+        return comm.Mprobe(*args, **named)
+
+    @classmethod
+    def Iprobe(cls, comm: Any, *args: Any, **named: Any) -> Any:
+        """``comm.Improbe``."""
+        return comm.Improbe(*args, **named)
+
 
 _KINDS = {_MPI: Comm} | {kind.__bases__[-1]: kind for kind in (Cartcomm, Graphcomm, Distgraphcomm, Message)}
 _MAKERS = (
@@ -248,7 +258,7 @@ for _base, _kind in _KINDS.items():
     _methods = {name: _making_ours(_own[name]) for name in _MAKERS if name in _own}
     if find_spec("cupy"):  # else no array lies on a GPU
         _methods |= for_gpus(_own | _methods, TABLE)
-        _methods |= {name: with_true_size(_methods.get(name, _own[name])) for name in PROBES if name in _own}
+        _methods |= {name: with_true_size(_methods.get(name, _own[name])) for name in PROBES if "Send" in _own}
     for _name, _method in _methods.items():
         if _name in TABLE:
             _OTHERWISE[_name] = _method
