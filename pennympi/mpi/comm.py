@@ -21,6 +21,7 @@ from .calls import TABLE, Call
 from .flat import Flat
 from .gpu import for_gpus
 from .gpu_copies import current_stream
+from .log import noted, told
 from .mailbox import cards_of_part
 from .message import NotRead, is_on_gpu, is_plain, is_plain_pair, size_at_once, size_of_parts_at_once
 from .point_to_point import PROBES, with_true_size
@@ -269,4 +270,5 @@ _SHAPES = {
     "Reduce": _of_another_reduction, "Reduce_scatter": _of_another_reduction,
 }  # fmt: skip
 for _name, _plain in _OTHERWISE.items():
-    setattr(Comm, _name, wraps(_plain)(_SHAPES.get(_name, _of_two_buffers)(_name, _plain)))
+    _plain = _OTHERWISE[_name] = noted(_plain)
+    setattr(Comm, _name, told(wraps(_plain)(_SHAPES.get(_name, _of_two_buffers)(_name, _plain))))
