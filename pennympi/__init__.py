@@ -15,6 +15,7 @@ from .compile.unroll import specialised
 from .errors import (
     CollectiveMismatchError,
     CountError,
+    KernelError,
     NotInitialized,
     PeerGaveUp,
     PeerTimeout,
@@ -35,6 +36,7 @@ __all__ = [
     "CollectiveMismatchError",
     "Comm",
     "CountError",
+    "KernelError",
     "NotInitialized",
     "PeerGaveUp",
     "PeerTimeout",

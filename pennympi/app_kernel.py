@@ -1,10 +1,7 @@
 """Kernels of applications: functions of the user's own, compiled for the team's device."""
 
 import inspect
-import os
-import re
 from collections.abc import Callable
-from traceback import walk_tb
 from types import FunctionType
 from typing import Any, NoReturn
 
@@ -14,16 +11,17 @@ from .arrays.dtypes import MOVED, TABLE, DType, is_int
 from .backend import Kernel
 from .collectives.base import CollectiveContext
 from .compile.bind import annotated_kinds, annotations, parameters, records
+from .compile.compiler_error import cannot_compile
 from .compile.digest import keyed
 from .compile.known import static_parameters
+from .compile.mistakes import check_kernel
 from .compile.options import KernelOptions, LaunchBounds
-from .errors import PennympiError, Unsupported
+from .errors import KernelError, PennympiError, Unsupported
 from .kernels.algorithm import MAX_THREADS, WARP_THREADS
 from .kernels.block import Elements, Words
 
 DEFAULT_THREADS = 256
 WORDS = (TABLE["int64"], TABLE["uint64"])  # may stand for one another
-_LIBRARY = os.path.dirname(__file__) + os.sep
 _FLOATS = (float, np.floating)
 _INTS = (int, np.integer, np.bool_)  # NumPy's numbers are buffers too: the address of one would be worthless
 
@@ -34,6 +32,7 @@ class AppKernel:
     def __init__(self, context: CollectiveContext, kernel: Callable[..., Any], dtype: DType, bounds: LaunchBounds):
         self._backend, self._guard, self._arrays = context.backend, context.guard, context.arrays
         self._kernel, self._dtype, self._bounds = plain(kernel), dtype, bounds
+        check_kernel(self._kernel)
         if dtype.name in MOVED:
             raise Unsupported(f"a kernel has no elements of {dtype.name}: convert the array, or pass a view of numbers")
         max_threads, min_blocks = bounds
@@ -57,7 +56,7 @@ class AppKernel:
                  They fit the annotations of the parameters, where there are any: ``Elements`` takes arrays of the
                  kernel's dtype, ``Words`` arrays of int64 or uint64, ``int`` ints, ``float`` ints and floats
         threads: of a block, on a GPU; None: 256, or as many as the kernel allows
-        Raises TypeError (also for a kernel that can't be compiled), ValueError, Unsupported, and PeerTimeout for a call
+        Raises TypeError, KernelError (the kernel can't be compiled), ValueError, Unsupported, and PeerTimeout for a call
         of this PE that has failed.
         """
         if not self._guard.is_open:
@@ -80,7 +79,10 @@ class AppKernel:
                     kinds = f"{kinds[:i]}f{kinds[i + 1 :]}"
         kernel = self._compiled.get(kinds)
         if kernel is None:
-            kernel = self._compile(kinds)
+            try:
+                kernel = self._compile(kinds)
+            except KernelError as error:
+                raise error.with_traceback(None) from None
         self._backend.streams.order.record_pending()  # the kernel may wait for a peer
         kernel.launch(blocks, values, self._backend.streams.handle(stream), threads)
 
@@ -90,7 +92,7 @@ class AppKernel:
             self._compile(self._kinds)
 
     def _compile(self, kinds: str) -> Kernel:
-        """The machine code for these kinds of arguments.  Raises TypeError with the compiler's message."""
+        """The machine code for these kinds of arguments.  Raises KernelError with the compiler's message."""
         options = KernelOptions(kinds, self._dtype, bounds=self._bounds)
         try:
             kernel = self._compiled[kinds] = self._backend.compiler.kernel(keyed(self._kernel), self._name, options)
@@ -162,18 +164,6 @@ def _fitting(annotation: Any, own: DType) -> tuple[DType, ...] | None:
     if annotation == Words:
         return WORDS
     return () if annotation in (int, float) else None
-
-
-def cannot_compile(kernel: Any, error: Exception) -> TypeError:
-    """The error to raise for a compiler's: its message, and the line."""
-    where = f"{kernel.__code__.co_filename}:{kernel.__code__.co_firstlineno}"
-    for frame, _ in walk_tb(error.__traceback__):
-        line: Any = getattr(frame.f_locals.get("self"), "loc", None)  # numba-cuda's message does not always have it
-        if hasattr(line, "filename") and not line.filename.startswith(_LIBRARY):
-            where = f"{line.filename}:{line.line}"
-    message = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # without Numba's colours
-    rule = "an array is an address there, for load(x, i) and store(y, i, value)"
-    return TypeError(f"kernel {kernel.__name__} can't be compiled, {where} ({rule}): {message}")
 
 
 def plain(kernel: Any) -> FunctionType:

@@ -2,9 +2,11 @@
 
 import ast
 import copy
+import os
 from types import CodeType, FunctionType
 from typing import Any
 
+from ..errors import KernelError
 from .syntax_tree import syntax_tree
 
 
@@ -13,8 +15,20 @@ class StaticError(TypeError):
 
 
 def place(function: Any, line: int | None = None) -> str:
-    """The file and line of a function, or of a line in it: "file:line"."""
-    return f"{function.__code__.co_filename}:{line or function.__code__.co_firstlineno}"
+    """The file and line of a function, or of a line in it: "file:line", from the current folder on."""
+    return f"{function.__code__.co_filename.removeprefix(_folder())}:{line or function.__code__.co_firstlineno}"
+
+
+def _folder() -> str:
+    try:
+        return os.path.join(os.getcwd(), "")
+    except OSError:  # it was removed
+        return ""
+
+
+def at_line(function: Any, line: int | None, what: str) -> KernelError:
+    """The error for a mistake in a line of a function."""
+    return KernelError(f"{place(function, line)}: {what}")
 
 
 def tree_of(function: FunctionType) -> ast.FunctionDef:
