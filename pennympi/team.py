@@ -208,6 +208,7 @@ class Team(OneSided, Collectives):
         dtype: DTypeLike = DEFAULT,
         most_threads: int = MAX_THREADS,
         resident: int = 0,
+        check: bool | None = None,
     ) -> AppKernel:
         """Compile a plain function over ``pennympi.kernels.block`` for this team's device.  Not collective.
 
@@ -216,6 +217,8 @@ class Team(OneSided, Collectives):
         most_threads: threads of a block at most, on a GPU: a multiple of 32 up to 512
         resident: blocks that one multiprocessor must be able to hold at a time, of which the compiler gives a thread all
                   registers that this leaves; 0: as many as the compiler chooses
+        check: True: every access of the kernel is compared with the arrays of its launch, which ends before the call
+               returns, and OutOfBounds names the line, the array and the index.  None: as PENNYMPI_DEBUG says
         Raises KernelError (a mistake in the text of the kernel or of a function that it calls), TypeError (not a plain
         function of ctx and more, or with static parameters), ValueError (most_threads, resident), Unsupported (dtype;
         also complex numbers and bools).
@@ -223,7 +226,7 @@ class Team(OneSided, Collectives):
         self._guard.check_open()
         bounds = LaunchBounds(most_threads, resident)
         try:
-            return AppKernel(self._context, kernel, dtype_of(dtype), bounds)
+            return AppKernel(self._context, kernel, dtype_of(dtype), bounds, check)
         except KernelError as error:
             raise error.with_traceback(None) from None
 

@@ -1,0 +1,82 @@
+"""A kernel of an application whose every access is compared with the arrays of its launch."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from types import FunctionType
+from typing import Any, NamedTuple
+
+from .arrays.dtypes import TABLE
+from .collectives.base import CollectiveContext
+from .compile.bounds import ARRAY_WORDS, ARRAYS, NOT_SYMMETRIC, RECORD_WORDS
+from .compile.checked import Site, checked
+from .compile.options import KernelOptions
+from .errors import OutOfBounds, PennympiError
+
+WORD_BYTES = 8
+
+
+class Extent(NamedTuple):
+    """An argument that is an array; of any other argument there are 0 bytes."""
+
+    name: str
+    address: int
+    nbytes: int
+    is_symmetric: bool
+
+
+class CheckedKernel:
+    """The machine code for one kind of arguments.  Each launch waits until it has ended.
+
+    Raises StaticError where the text of a function is not to be had.
+    """
+
+    def __init__(self, context: CollectiveContext, kernel: FunctionType, name: str, options: KernelOptions):
+        self._backend, self._name, self._n_pes = context.backend, name, context.job.n_pes
+        self._is_array = [kind == "i" for kind in options.kinds]
+        n_bounds = ARRAYS + ARRAY_WORDS * options.kinds.count("i")
+        copy, self._sites = checked(kernel, n_bounds)
+        self._kernel = self._backend.compiler.kernel(copy, name, replace(options, kinds=options.kinds + "i" * n_bounds))
+        assert options.elements is not None
+        self._item_bytes = options.elements.item_bytes
+        self._record = self._backend.heap.new((RECORD_WORDS,), TABLE["int64"], self._backend.streams.handle(None))
+        self._record_address = self._backend.heap.array_view(self._record, True).address
+        self._backend.heap.fill(self._record, 0)
+
+    def launch(self, blocks: int, values: list[Any], extents: Sequence[Extent], stream: Any, threads: int) -> None:
+        """Run the kernel and wait for its end.  Raises OutOfBounds, PeerTimeout."""
+        bounds = [self._record_address, self._n_pes, self._item_bytes]
+        for extent, is_array in zip(extents, self._is_array, strict=True):
+            bounds += extent[1:] if is_array else ()
+        streams, failure = self._backend.streams, None
+        try:
+            self._kernel.launch(blocks, [*values, *bounds], streams.handle(stream), threads)
+            streams.synchronize(streams.current() if stream is None else stream)
+        except PennympiError as error:  # a wait may have given up because of what was left out
+            failure = error
+        words = self._record.get() if hasattr(self._record, "get") else self._record
+        if words[0]:
+            site, base, offset, nbytes = map(int, words[1:])
+            self._backend.heap.fill(self._record, 0)
+            raise OutOfBounds(self._said(self._sites[site], base, offset, nbytes, extents)) from failure
+        if failure:
+            raise failure
+
+    def _said(self, site: Site, base: int, offset: int, nbytes: int, extents: Sequence[Extent]) -> str:
+        """The error in words."""
+        call = f"{site.place}: {site.call} in kernel {self._name}"
+        if not nbytes:
+            return f"{call}: {site.operand} is {base}, and the team has PEs 0 to {self._n_pes - 1}"
+        if nbytes == NOT_SYMMETRIC:
+            return f"{call}: {site.argument} is not symmetric, so a peer has no instance of it: use team.zeros"
+        arrays = sorted((one for one in extents if one.nbytes), key=lambda one: one.address)
+        holding = [one for one in arrays if one.address <= base < one.address + one.nbytes]
+        before = [one for one in arrays if one.address <= base][-1:]
+        likely = holding or before or arrays[:1]
+        if not likely:
+            return f"{call}: the launch has no arrays"
+        found = next((one for one in likely if one.name == site.argument), likely[0])
+        first = base + offset - found.address
+        unit = self._item_bytes if site.primitive in ("load", "store") else WORD_BYTES
+        if nbytes == unit and first % unit == 0:
+            return f"{call}: index {first // unit} of {found.name}, which has {found.nbytes // unit} elements"
+        return f"{call}: bytes {first} to {first + nbytes - 1} of {found.name}, which has {found.nbytes} bytes"

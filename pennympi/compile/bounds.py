@@ -1,0 +1,128 @@
+"""The primitives as a checked kernel calls them: each looks whether its memory lies in an array of the launch.
+
+``bounds`` is a tuple of int64: the address of the launch's record, the number of PEs, the bytes of an element; then for
+each array its address, its bytes, and 1 if it is symmetric.  An access that leaves the array of its base is noted in the
+record and left out.  A peer's instance of a symmetric array is as long, so that a put is checked by its sender.
+"""
+
+import inspect
+from collections.abc import Sequence
+from functools import cache
+from types import FunctionType
+from typing import Any
+
+from ..kernels import block
+from .stubs import instruction
+
+RECORD_WORDS = 5  # 1 where there is something; number of the site, base, offset, bytes
+NOT_SYMMETRIC = -(1 << 62)  # in place of the bytes
+N_PES, ITEM_BYTES, ARRAYS = 1, 2, 3  # places in ``bounds``; that of the record is 0
+ARRAY_WORDS = 3
+
+
+@instruction
+def note_access(record, site, base, offset, nbytes):
+    """Write the record of a launch, unless another access is in it."""
+
+
+def inside(bounds, site, base, offset, nbytes):
+    """Whether bytes lie in the array that their base lies in; in any array, if their base lies in none."""
+    if nbytes == 0:
+        return True
+    first, holds_base, holds_all = base + offset, False, False
+    for k in range(ARRAYS, len(bounds), ARRAY_WORDS):
+        start, stop = bounds[k], bounds[k] + bounds[k + 1]
+        fits = nbytes > 0 and start <= first and first + nbytes <= stop
+        if start <= base and base < stop:
+            if fits:
+                return True
+            holds_base = True
+        holds_all |= fits
+    if holds_base or not holds_all:
+        note_access(bounds[0], site, base, offset, nbytes)
+    return holds_all and not holds_base
+
+
+def is_symmetric(bounds, site, base, nbytes):
+    """Whether peers have an instance of the array that an address lies in."""
+    if nbytes == 0:
+        return True
+    for k in range(ARRAYS, len(bounds), ARRAY_WORDS):
+        if bounds[k] <= base and base < bounds[k] + bounds[k + 1] and bounds[k + 2] != 0:
+            return True
+    note_access(bounds[0], site, base, 0, NOT_SYMMETRIC)
+    return False
+
+
+def is_pe(bounds, site, pe):
+    """Whether the team has a PE of this number."""
+    if 0 <= pe and pe < bounds[N_PES]:
+        return True
+    note_access(bounds[0], site, pe, 0, 0)
+    return False
+
+
+_ITEM = f"bounds[{ITEM_BYTES}]"
+_DST, _SRC = ("dst", "0", "nbytes"), ("src", "0", "nbytes")
+_WORD, _SIGNALS = ("signal", "0", "8"), ("signals", "0", "8 * n_pes")
+
+
+class Check:
+    """What a primitive accesses.
+
+    memory: (base, offset, bytes) by the names of its parameters;  pe: the parameter that is a PE
+    peers:  the bases that are addresses of a peer, too
+    result: what it returns where nothing was accessed
+    """
+
+    def __init__(self, *memory: tuple[str, str, str], pe: str = "", peers: Sequence[str] = (), result: str = "None"):
+        self.memory, self.pe, self.peers, self.result = memory, pe, peers, result
+        self.operands = (*(base for base, _, _ in memory), *((pe,) if pe else ()))
+
+
+CHECKS = {
+    "load": Check(("base", f"index * {_ITEM}", _ITEM), result="real(0)"),
+    "store": Check(("base", f"index * {_ITEM}", _ITEM)),
+    "add_shared": Check(("base", "8 * index", "8")),
+    "add_block_sums": Check(("base", "0", "8 * len(x)")),
+    "copy": Check(_DST, _SRC),
+    "put": Check(_DST, _SRC, pe="pe", peers=("dst",)),
+    "get": Check(_DST, _SRC, pe="pe", peers=("src",)),
+    "put_signal": Check(_WORD, _DST, _SRC, pe="pe", peers=("signal", "dst")),
+    "stage_for_put": Check(_SRC, pe="pe", result="src"),
+    "signal": Check(_WORD, pe="pe", peers=("signal",)),
+    "signal_all": Check(_SIGNALS, peers=("signals",)),
+    "wait": Check(_WORD),
+    "wait_all": Check(_SIGNALS),
+    "read_peer": Check(("peer_table", "8 * index", "8"), result="0"),
+    "read_epoch": Check(("epochs", "8 * index", "8"), result="0"),
+    "write_epoch": Check(("epochs", "8 * index", "8")),
+    "lock": Check(("word", "0", "8")),
+    "unlock": Check(("word", "0", "8")),
+    "arrive_last": Check(("counter", "0", "4"), result="False"),
+}
+
+
+@cache
+def checked_primitive(name: str) -> FunctionType:
+    """The primitive of a name with two parameters in front: ``bounds``, and the number of its first operand."""
+    check, primitive = CHECKS[name], getattr(block, name)
+    names = ", ".join(inspect.signature(primitive).parameters)
+    tests = []
+    for k, (base, offset, nbytes) in enumerate(check.memory):
+        test = f"inside(bounds, site + {k}, {base}, {offset}, {nbytes})"
+        tests.append(test + f" and is_symmetric(bounds, site + {k}, {base}, {nbytes})" * (base in check.peers))
+    tests += [f"is_pe(bounds, site + {len(tests)}, {check.pe})"] * bool(check.pe)
+    # The peer of a message that is left out waits for its signal: it comes, and this PE raises an error.
+    rest = f"    if {tests[0]} and {tests[-1]}:\n        signal_({names.replace('dst, src, nbytes, ', '')})\n"
+    source = (
+        f"def checked_{name}(bounds, site, {names}):\n"
+        f"    if {' and '.join(tests)}:\n"
+        f"        return {name}_({names})\n"
+        f"{rest * (name == 'put_signal')}"
+        f"    return {check.result}\n"
+    )
+    scope: dict[str, Any] = {"inside": inside, "is_symmetric": is_symmetric, "is_pe": is_pe, "real": block.real}
+    scope |= {f"{name}_": primitive, "signal_": block.signal, "__name__": __name__}
+    exec(compile(source, __file__, "exec"), scope)  # only names differ
+    return scope[f"checked_{name}"]
