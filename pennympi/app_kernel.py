@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable
+from itertools import chain
 from types import FunctionType
 from typing import Any, NoReturn, TypeVar
 
@@ -153,8 +154,8 @@ class AppKernel:
         kernel = self._checked_kernel(kinds)
         if kernel:
             streams.order.record_pending()
-            names = parameters(self._kernel)[1:]
-            extents = [self._extent(*one) for one in zip(names, given, values, strict=True)]
+            fields = ([f"{name}.{one}" for one in record._fields] if record else [name] for name, record in self._wanted)
+            extents = [self._extent(*one) for one in zip(chain(*fields), given, values, strict=True)]
             kernel.launch(blocks, values, extents, stream, threads)
         return kernel is not None
 
@@ -163,8 +164,9 @@ class AppKernel:
         if not isinstance(given, _NUMBERS):
             view = self._arrays.array_view(given, False)
             return Extent(name, value, view.nbytes, self._arrays.holds(view))
-        found = self._arrays.extent(value) if isinstance(value, int) else None
-        return Extent(name, *found, True) if found else Extent(name, 0, 0, False)
+        address = 0 if isinstance(value, float) else value
+        found = self._arrays.extent(address)
+        return Extent(name, *found, True) if found else Extent(name, address, 0, False)
 
     def _numbers(self, args: tuple[Any, ...]) -> list[Any]:
         """The arguments, with the fields of a record in its place.  Raises TypeError."""

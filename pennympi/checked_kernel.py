@@ -5,6 +5,8 @@ from dataclasses import replace
 from types import FunctionType
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from .arrays.dtypes import TABLE
 from .collectives.base import CollectiveContext
 from .compile.bounds import ARRAY_WORDS, ARRAYS, NOT_SYMMETRIC, RECORD_WORDS
@@ -13,10 +15,14 @@ from .compile.options import KernelOptions
 from .errors import OutOfBounds, PennympiError
 
 WORD_BYTES = 8
+LEAST_ADDRESS = 1 << 32  # that an int argument may be
 
 
 class Extent(NamedTuple):
-    """An argument that is an array; of any other argument there are 0 bytes."""
+    """An argument that is an array or lies in one; of any other int there are 0 bytes.
+
+    address: of the array, or the int
+    """
 
     name: str
     address: int
@@ -40,11 +46,15 @@ class CheckedKernel:
         self._item_bytes = options.elements.item_bytes
         self._record = self._backend.heap.new((RECORD_WORDS,), TABLE["int64"], self._backend.streams.handle(None))
         self._record_address = self._backend.heap.array_view(self._record, True).address
-        self._backend.heap.fill(self._record, 0)
+        self._clear()
+
+    def _clear(self) -> None:
+        self._backend.heap.copy_in(self._record_address, np.zeros(RECORD_WORDS, np.int64))
 
     def launch(self, blocks: int, values: list[Any], extents: Sequence[Extent], stream: Any, threads: int) -> None:
         """Run the kernel and wait for its end.  Raises OutOfBounds, PeerTimeout."""
-        bounds = [self._record_address, self._n_pes, self._item_bytes]
+        others = any(one.address > LEAST_ADDRESS and not one.nbytes for one in extents)
+        bounds = [self._record_address, self._n_pes, self._item_bytes, int(others)]
         for extent, is_array in zip(extents, self._is_array, strict=True):
             bounds += extent[1:] if is_array else ()
         streams, failure = self._backend.streams, None
@@ -56,7 +66,7 @@ class CheckedKernel:
         words = self._record.get() if hasattr(self._record, "get") else self._record
         if words[0]:
             site, base, offset, nbytes = map(int, words[1:])
-            self._backend.heap.fill(self._record, 0)
+            self._clear()
             raise OutOfBounds(self._said(self._sites[site], base, offset, nbytes, extents)) from failure
         if failure:
             raise failure

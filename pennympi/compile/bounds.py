@@ -1,8 +1,9 @@
 """The primitives as a checked kernel calls them: each looks whether its memory lies in an array of the launch.
 
-``bounds`` is a tuple of int64: the address of the launch's record, the number of PEs, the bytes of an element; then for
-each array its address, its bytes, and 1 if it is symmetric.  An access that leaves the array of its base is noted in the
-record and left out.  A peer's instance of a symmetric array is as long, so that a put is checked by its sender.
+``bounds`` is a tuple of int64: the address of the launch's record; the number of PEs; the bytes of an element; 1 if an
+int argument may be the address of memory whose size is not known; then for each array its address, its bytes, and 1 if it
+is symmetric.  An access that leaves the array of its base is noted in the record and left out.  A peer's instance of a
+symmetric array is as long, so that a put is checked by its sender.
 """
 
 import inspect
@@ -16,7 +17,7 @@ from .stubs import instruction
 
 RECORD_WORDS = 5  # 1 where there is something; number of the site, base, offset, bytes
 NOT_SYMMETRIC = -(1 << 62)  # in place of the bytes
-N_PES, ITEM_BYTES, ARRAYS = 1, 2, 3  # places in ``bounds``; that of the record is 0
+N_PES, ITEM_BYTES, OTHERS, ARRAYS = range(1, 5)  # places in ``bounds``; that of the record is 0
 ARRAY_WORDS = 3
 
 
@@ -26,10 +27,10 @@ def note_access(record, site, base, offset, nbytes):
 
 
 def inside(bounds, site, base, offset, nbytes):
-    """Whether bytes lie in the array that their base lies in; in any array, if their base lies in none."""
+    """Whether bytes lie in the array that their base lies in; if it lies in none, in any array or other memory."""
     if nbytes == 0:
         return True
-    first, holds_base, holds_all = base + offset, False, False
+    first, holds_base, holds_all = base + offset, False, bounds[OTHERS] != 0
     for k in range(ARRAYS, len(bounds), ARRAY_WORDS):
         start, stop = bounds[k], bounds[k] + bounds[k + 1]
         fits = nbytes > 0 and start <= first and first + nbytes <= stop
@@ -45,11 +46,14 @@ def inside(bounds, site, base, offset, nbytes):
 
 def is_symmetric(bounds, site, base, nbytes):
     """Whether peers have an instance of the array that an address lies in."""
-    if nbytes == 0:
-        return True
+    holds_base = False
     for k in range(ARRAYS, len(bounds), ARRAY_WORDS):
-        if bounds[k] <= base and base < bounds[k] + bounds[k + 1] and bounds[k + 2] != 0:
-            return True
+        if bounds[k] <= base and base < bounds[k] + bounds[k + 1]:
+            if bounds[k + 2] != 0:
+                return True
+            holds_base = True
+    if nbytes == 0 or (bounds[OTHERS] != 0 and not holds_base):
+        return True
     note_access(bounds[0], site, base, 0, NOT_SYMMETRIC)
     return False
 

@@ -9,13 +9,15 @@ from wrong_kernels import WRONG, element
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.collectives.base import constants
 from pennympi.compile.bind import bind
+from pennympi.compile.bounds import ARRAY_WORDS, ARRAYS
+from pennympi.compile.checked import checked
 from pennympi.compile.compiler_error import cannot_compile
 from pennympi.compile.context import TAGGED
 from pennympi.compile.options import KernelOptions
 from pennympi.cuda.compiler import compile as backend
 from pennympi.cuda.device import combine, stubs
 from pennympi.kernels.allreduce import TABLE
-from pennympi.kernels.block import lanes, load, store
+from pennympi.kernels.block import lanes, load, put_signal, store, wait
 from pennympi.kernels.rma import get_bytes, put_bytes
 
 FACTOR = 1234567
@@ -120,3 +122,22 @@ def test_an_error_of_a_part_that_knows_no_line():
         Operation().fail()
     line = scale.__code__.co_firstlineno
     assert str(cannot_compile(scale, caught.value)).endswith(f"test_compiled.py:{line}: no lowering")
+
+
+def around(ctx, inbox, outbox, nbytes, words, right):
+    for i in lanes(0, nbytes):
+        store(outbox, i, times_factor(load(inbox, i)))
+    put_signal(ctx, inbox, outbox, nbytes, words, 1, right)
+    wait(ctx, words, 1, right)
+
+
+@pytest.mark.parametrize("beyond", [False, True])
+def test_a_checked_kernel(beyond):
+    n_bounds = ARRAYS + ARRAY_WORDS * 5
+    kernel, sites = checked(around, n_bounds)
+    assert [(one.call, one.operand) for one in sites[:2]] == [
+        ("store(outbox, i, times_factor(load(inbox, i)))", "base"),
+        ("load(inbox, i)", "base"),
+    ]
+    code = ptx_of(kernel, "around", elements=DTYPES["float32"], kinds="i" * (5 + n_bounds), beyond=beyond)
+    assert "atom.global.cas.b64" in code  # by which a thread takes the record
