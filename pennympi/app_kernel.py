@@ -19,7 +19,7 @@ from .compile.known import static_parameters
 from .compile.mistakes import check_kernel
 from .compile.options import KernelOptions, LaunchBounds
 from .compile.source import StaticError
-from .errors import KernelError, OutOfBounds, PennympiError, Unsupported
+from .errors import OutOfBounds, PennympiError, Unsupported
 from .kernels.algorithm import MAX_THREADS, WARP_THREADS
 from .kernels.block import Elements, Words
 
@@ -71,8 +71,8 @@ class AppKernel:
                  They fit the annotations of the parameters, where there are any: ``Elements`` takes arrays of the
                  kernel's dtype, ``Words`` arrays of int64 or uint64, ``int`` ints, ``float`` ints and floats
         threads: of a block, on a GPU; None: 256, or as many as the kernel allows
-        Raises TypeError, KernelError (the kernel can't be compiled), ValueError, Unsupported, and PeerTimeout for a call
-        of this PE that has failed.
+        Raises TypeError, KernelError (the kernel can't be compiled), ValueError, Unsupported, OutOfBounds (a checked
+        kernel), and PeerTimeout for a call of this PE that has failed.
         """
         if not self._guard.is_open:
             self._guard.check_open()
@@ -86,20 +86,20 @@ class AppKernel:
         most = self._bounds.max_threads
         if not is_int(threads) or not 1 <= threads <= most or threads % WARP_THREADS:
             raise ValueError(f"threads {threads} is not a multiple of {WARP_THREADS} up to {most}")
-        values, kinds = self._numbers(args), self._kinds
-        given = [*values] if self._check else []
-        for i, value in enumerate(values):
-            if type(value) is not int or self._fitting[i]:  # most are, and nothing has to be done about them
-                values[i] = number = self._number(i, value)
-                if isinstance(number, float) and kinds[i] == "i":
-                    kinds = f"{kinds[:i]}f{kinds[i + 1 :]}"
         try:
+            values, kinds = self._numbers(args), self._kinds
+            given = [*values] if self._check else []
+            for i, value in enumerate(values):
+                if type(value) is not int or self._fitting[i]:  # most are, and nothing has to be done about them
+                    values[i] = number = self._number(i, value)
+                    if isinstance(number, float) and kinds[i] == "i":
+                        kinds = f"{kinds[:i]}f{kinds[i + 1 :]}"
             if self._check and self._launch_checked(blocks, given, values, kinds, stream, threads):
                 return
             kernel = self._compiled.get(kinds)
             if kernel is None:
                 kernel = self._compile(kinds)
-        except (KernelError, OutOfBounds) as error:
+        except (TypeError, ValueError, OutOfBounds) as error:  # of the caller, whose line is the last of the traceback
             raise error.with_traceback(None) from error.__cause__
         self._backend.streams.order.record_pending()  # the kernel may wait for a peer
         kernel.launch(blocks, values, self._backend.streams.handle(stream), threads)

@@ -227,7 +227,7 @@ class Team(OneSided, Collectives):
         bounds = LaunchBounds(most_threads, resident)
         try:
             return AppKernel(self._context, kernel, dtype_of(dtype), bounds, check)
-        except KernelError as error:
+        except (TypeError, ValueError) as error:
             raise error.with_traceback(None) from None
 
     def compile(self, kernels: Iterable[AppKernel]) -> None:

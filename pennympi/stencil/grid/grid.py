@@ -11,7 +11,6 @@ from ...arrays.array_view import ArrayView
 from ...arrays.dtypes import DEFAULT, TABLE, DType, dtype_of, dtype_of_value, scalar
 from ...call_guard import check_pe
 from ...collectives.base import CollectiveContext
-from ...errors import KernelError
 from ...job.on_all import on_all
 from ...memory.symmetric import Storage
 from ..sweep.arguments import Wanted, checked
@@ -176,7 +175,7 @@ class Grid:
         try:
             wanted, checked_views = on_all(self._context.job, "plan of sweeps", check, lambda made: made[0].text)
             return Sweep(self._context, self._parts, self._plan_allreduce, wanted, checked_views)
-        except KernelError as error:
+        except (TypeError, ValueError) as error:
             raise error.with_traceback(None) from None
 
     # Whole fields ----------------------------------------------------------------------
