@@ -166,7 +166,7 @@ class AppKernel:
             return Extent(name, value, view.nbytes, self._arrays.holds(view))
         address = 0 if isinstance(value, float) else value
         found = self._arrays.extent(address)
-        return Extent(name, *found, True) if found else Extent(name, address, 0, False)
+        return Extent(name, *found, True) if found else Extent(name, address, -1, False)
 
     def _numbers(self, args: tuple[Any, ...]) -> list[Any]:
         """The arguments, with the fields of a record in its place.  Raises TypeError."""

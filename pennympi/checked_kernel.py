@@ -19,9 +19,9 @@ LEAST_ADDRESS = 1 << 32  # that an int argument may be
 
 
 class Extent(NamedTuple):
-    """An argument that is an array or lies in one; of any other int there are 0 bytes.
+    """An argument that is an array or an int that is an address in one.
 
-    address: of the array, or the int
+    address: of the array;  nbytes: -1: the argument is another number, ``address`` if it is an int
     """
 
     name: str
@@ -53,7 +53,7 @@ class CheckedKernel:
 
     def launch(self, blocks: int, values: list[Any], extents: Sequence[Extent], stream: Any, threads: int) -> None:
         """Run the kernel and wait for its end.  Raises OutOfBounds, PeerTimeout."""
-        others = any(one.address > LEAST_ADDRESS and not one.nbytes for one in extents)
+        others = any(one.address > LEAST_ADDRESS and one.nbytes < 0 for one in extents)
         bounds = [self._record_address, self._n_pes, self._item_bytes, int(others)]
         for extent, is_array in zip(extents, self._is_array, strict=True):
             bounds += extent[1:] if is_array else ()
@@ -78,7 +78,7 @@ class CheckedKernel:
             return f"{call}: {site.operand} is {base}, and the team has PEs 0 to {self._n_pes - 1}"
         if nbytes == NOT_SYMMETRIC:
             return f"{call}: {site.argument} is not symmetric, so a peer has no instance of it: use team.zeros"
-        arrays = sorted((one for one in extents if one.nbytes), key=lambda one: one.address)
+        arrays = sorted((one for one in extents if one.nbytes >= 0), key=lambda one: one.address)
         holding = [one for one in arrays if one.address <= base < one.address + one.nbytes]
         before = [one for one in arrays if one.address <= base][-1:]
         likely = holding or before or arrays[:1]

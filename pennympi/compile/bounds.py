@@ -13,6 +13,7 @@ from types import FunctionType
 from typing import Any
 
 from ..kernels import block
+from ..kernels.packets import PACKET_BYTES, PACKET_DATA_BYTES
 from .stubs import instruction
 
 RECORD_WORDS = 5  # 1 where there is something; number of the site, base, offset, bytes
@@ -69,6 +70,13 @@ def is_pe(bounds, site, pe):
 _ITEM = f"bounds[{ITEM_BYTES}]"
 _DST, _SRC = ("dst", "0", "nbytes"), ("src", "0", "nbytes")
 _WORD, _SIGNALS = ("signal", "0", "8"), ("signals", "0", "8 * n_pes")
+_PACKETS = ("slot", "0", f"(nbytes + {PACKET_DATA_BYTES - 1}) // {PACKET_DATA_BYTES} * {PACKET_BYTES}")
+_LINE_BYTES = "(lines.nbytes if lines.first < lines.stop else 0)"
+
+
+def _line(side: str, number: str) -> str:
+    """The bytes in front of a line of a box."""
+    return f"{number} // lines.rows * lines.{side}_plane_bytes + {number} % lines.rows * lines.{side}_row_bytes"
 
 
 class Check:
@@ -103,6 +111,16 @@ CHECKS = {
     "write_epoch": Check(("epochs", "8 * index", "8")),
     "lock": Check(("word", "0", "8")),
     "unlock": Check(("word", "0", "8")),
+    "send_packets": Check(_PACKETS, _SRC, pe="pe", peers=("slot",)),
+    "receive_packets": Check(_PACKETS, _DST),
+    "put_lines": Check(
+        ("dst", _line("dst", "lines.first"), _LINE_BYTES),
+        ("dst", _line("dst", "(lines.stop - 1)"), _LINE_BYTES),
+        ("src", _line("src", "lines.first"), _LINE_BYTES),
+        ("src", _line("src", "(lines.stop - 1)"), _LINE_BYTES),
+        pe="pe",
+        peers=("dst",),
+    ),
     "arrive_last": Check(("counter", "0", "4"), result="False"),
 }
 

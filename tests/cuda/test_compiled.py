@@ -17,7 +17,8 @@ from pennympi.compile.options import KernelOptions
 from pennympi.cuda.compiler import compile as backend
 from pennympi.cuda.device import combine, stubs
 from pennympi.kernels.allreduce import TABLE
-from pennympi.kernels.block import lanes, load, put_signal, store, wait
+from pennympi.kernels.block import lanes, load, put_lines, put_signal, receive_packets, send_packets, store, wait
+from pennympi.kernels.records import Lines
 from pennympi.kernels.rma import get_bytes, put_bytes
 
 FACTOR = 1234567
@@ -125,6 +126,9 @@ def test_an_error_of_a_part_that_knows_no_line():
 
 
 def around(ctx, inbox, outbox, nbytes, words, right):
+    put_lines(ctx, inbox, outbox, Lines(1, nbytes, 0, nbytes, 0, nbytes, 0, 2), right)
+    send_packets(ctx, inbox, outbox, nbytes, 1, right)
+    receive_packets(ctx, outbox, inbox, nbytes, 1, right)
     for i in lanes(0, nbytes):
         store(outbox, i, times_factor(load(inbox, i)))
     put_signal(ctx, inbox, outbox, nbytes, words, 1, right)
@@ -135,7 +139,7 @@ def around(ctx, inbox, outbox, nbytes, words, right):
 def test_a_checked_kernel(beyond):
     n_bounds = ARRAYS + ARRAY_WORDS * 5
     kernel, sites = checked(around, n_bounds)
-    assert [(one.call, one.operand) for one in sites[:2]] == [
+    assert [(one.call, one.operand) for one in sites[10:12]] == [
         ("store(outbox, i, times_factor(load(inbox, i)))", "base"),
         ("load(inbox, i)", "base"),
     ]

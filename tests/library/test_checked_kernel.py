@@ -16,6 +16,7 @@ from pennympi.kernels.block import (
     lanes,
     load,
     put,
+    put_lines,
     put_signal,
     read_epoch,
     real,
@@ -23,6 +24,7 @@ from pennympi.kernels.block import (
     store,
     wait,
 )
+from pennympi.kernels.records import Lines
 
 pytestmark = pytest.mark.mpi
 
@@ -41,6 +43,10 @@ def past_the_end(ctx, y: Elements, x: Elements, n: int):
 
 def element(z, k):
     return load(z - 8, k)
+
+
+def a_line_too_many(ctx, y: Elements, x: Elements, n: int):
+    put_lines(ctx, y, x, Lines(3, 8, 24, 8, 24, 8, 0, n + 1), 0)
 
 
 def by_a_helper(ctx, y: Elements, x: Elements, n: int):
@@ -80,6 +86,7 @@ def to_what_no_peer_has(ctx, y: Elements, x: Elements, n: int):
 
 WRONG = [  # (kernel, text of the call, what is wrong)
     (past_the_end, "store(y, i + 1, load(x, i))", "index 10 of y, which has 10 elements"),
+    (a_line_too_many, "put_lines(ctx, y, x, Lines(3, 8, 24, 8, 24, 8, 0, n + 1), 0)", "index 10 of y, which has 10 el"),
     (by_a_helper, "load(z - 8, k)", "index -1 of x, which has 10 elements"),
     (of_a_record, "store(y.address, y.n - i, real(0.5) * load(x.address, i))", "index 10 of y.address, which has 10 "),
     (specialised(sum_of, 3), "load(x, i + ", "of x, which has 10 elements"),
