@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from threading import Lock
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -38,47 +39,44 @@ class CheckedKernel:
 
     def __init__(self, context: CollectiveContext, kernel: FunctionType, name: str, options: KernelOptions):
         self._backend, self._name, self._n_pes = context.backend, name, context.job.n_pes
-        self._is_array = [kind == "i" for kind in options.kinds]
-        n_bounds = ARRAYS + ARRAY_WORDS * options.kinds.count("i")
-        copy, self._sites = checked(kernel, n_bounds)
-        self._kernel = self._backend.compiler.kernel(copy, name, replace(options, kinds=options.kinds + "i" * n_bounds))
+        copy, self._sites = checked(kernel)
+        self._kernel = self._backend.compiler.kernel(copy, name, replace(options, kinds=f"{options.kinds}i"))
         assert options.elements is not None
-        self._item_bytes = options.elements.item_bytes
-        self._record = self._backend.heap.new((RECORD_WORDS,), TABLE["int64"], self._backend.streams.handle(None))
-        self._record_address = self._backend.heap.array_view(self._record, True).address
-        self._clear()
-
-    def _clear(self) -> None:
-        self._backend.heap.copy_in(self._record_address, np.zeros(RECORD_WORDS, np.int64))
+        self._item_bytes, n_words = options.elements.item_bytes, ARRAYS + ARRAY_WORDS * len(options.kinds)
+        self._words = self._backend.heap.new((n_words,), TABLE["int64"], self._backend.streams.handle(None))
+        self._address, self._lock = self._backend.heap.array_view(self._words, True).address, Lock()
 
     def launch(self, blocks: int, values: list[Any], extents: Sequence[Extent], stream: Any, threads: int) -> None:
         """Run the kernel and wait for its end.  Raises OutOfBounds, PeerTimeout."""
+        arrays = [one for one in extents if one.nbytes >= 0]
         others = any(one.address > LEAST_ADDRESS and one.nbytes < 0 for one in extents)
-        bounds = [self._record_address, self._n_pes, self._item_bytes, int(others)]
-        for extent, is_array in zip(extents, self._is_array, strict=True):
-            bounds += extent[1:] if is_array else ()
+        bounds = [*[0] * RECORD_WORDS, self._n_pes, self._item_bytes, int(others), len(arrays)]
+        bounds += [int(number) for _, *numbers in arrays for number in numbers]
         streams, failure = self._backend.streams, None
-        try:
-            self._kernel.launch(blocks, [*values, *bounds], streams.handle(stream), threads)
-            streams.synchronize(streams.current() if stream is None else stream)
-        except PennympiError as error:  # a wait may have given up because of what was left out
-            failure = error
-        words = self._record.get() if hasattr(self._record, "get") else self._record
-        if words[0]:
-            site, base, offset, nbytes = map(int, words[1:])
-            self._clear()
-            raise OutOfBounds(self._said(self._sites[site], base, offset, nbytes, extents)) from failure
+        with self._lock:
+            self._backend.heap.copy_in(self._address, np.array(bounds, np.int64))
+            try:
+                self._kernel.launch(blocks, [*values, self._address], streams.handle(stream), threads)
+                streams.synchronize(streams.current() if stream is None else stream)
+            except PennympiError as error:  # a wait may have given up because of what was left out
+                failure = error
+            taken, site, base, offset, nbytes = map(int, self._read()[:RECORD_WORDS])
+        if taken:
+            raise OutOfBounds(self._said(self._sites[site], base, offset, nbytes, arrays)) from failure
         if failure:
             raise failure
 
-    def _said(self, site: Site, base: int, offset: int, nbytes: int, extents: Sequence[Extent]) -> str:
+    def _read(self) -> Any:
+        return self._words.get() if hasattr(self._words, "get") else self._words
+
+    def _said(self, site: Site, base: int, offset: int, nbytes: int, arrays: list[Extent]) -> str:
         """The error in words."""
         call = f"{site.place}: {site.call} in kernel {self._name}"
         if not nbytes:
             return f"{call}: {site.operand} is {base}, and the team has PEs 0 to {self._n_pes - 1}"
         if nbytes == NOT_SYMMETRIC:
             return f"{call}: {site.argument} is not symmetric, so a peer has no instance of it: use team.zeros"
-        arrays = sorted((one for one in extents if one.nbytes >= 0), key=lambda one: one.address)
+        arrays = sorted(arrays, key=lambda one: one.address)
         holding = [one for one in arrays if one.address <= base < one.address + one.nbytes]
         before = [one for one in arrays if one.address <= base][-1:]
         likely = holding or before or arrays[:1]

@@ -1,9 +1,9 @@
 """The primitives as a checked kernel calls them: each looks whether its memory lies in an array of the launch.
 
-``bounds`` is a tuple of int64: the address of the launch's record; the number of PEs; the bytes of an element; 1 if an
-int argument may be the address of memory whose size is not known; then for each array its address, its bytes, and 1 if it
-is symmetric.  An access that leaves the array of its base is noted in the record and left out.  A peer's instance of a
-symmetric array is as long, so that a put is checked by its sender.
+``bounds`` is the address of int64 words: the record of the launch (RECORD_WORDS), the number of PEs, the bytes of an
+element, 1 if an int argument may be the address of memory whose size is not known, the number of arrays; then for each
+array its address, its bytes, and 1 if it is symmetric.  An access that leaves the array of its base is noted in the record
+and left out.  A peer's instance of a symmetric array is as long, so that a put is checked by its sender.
 """
 
 import inspect
@@ -13,12 +13,13 @@ from types import FunctionType
 from typing import Any
 
 from ..kernels import block
+from ..kernels.block import read_epoch
 from ..kernels.packets import PACKET_BYTES, PACKET_DATA_BYTES
 from .stubs import instruction
 
-RECORD_WORDS = 5  # 1 where there is something; number of the site, base, offset, bytes
+RECORD_WORDS = 5  # 1 if there was such an access; the number of its operand, its base, offset and bytes
 NOT_SYMMETRIC = -(1 << 62)  # in place of the bytes
-N_PES, ITEM_BYTES, OTHERS, ARRAYS = range(1, 5)  # places in ``bounds``; that of the record is 0
+N_PES, ITEM_BYTES, OTHERS, N_ARRAYS, ARRAYS = range(RECORD_WORDS, RECORD_WORDS + 5)  # places of words
 ARRAY_WORDS = 3
 
 
@@ -31,9 +32,10 @@ def inside(bounds, site, base, offset, nbytes):
     """Whether bytes lie in the array that their base lies in; if it lies in none, in any array or other memory."""
     if nbytes == 0:
         return True
-    first, holds_base, holds_all = base + offset, False, bounds[OTHERS] != 0
-    for k in range(ARRAYS, len(bounds), ARRAY_WORDS):
-        start, stop = bounds[k], bounds[k] + bounds[k + 1]
+    first, holds_base, holds_all = base + offset, False, read_epoch(bounds, OTHERS) != 0
+    for k in range(read_epoch(bounds, N_ARRAYS)):
+        start = read_epoch(bounds, ARRAYS + ARRAY_WORDS * k)
+        stop = start + read_epoch(bounds, ARRAYS + ARRAY_WORDS * k + 1)
         fits = nbytes > 0 and start <= first and first + nbytes <= stop
         if start <= base and base < stop:
             if fits:
@@ -41,33 +43,34 @@ def inside(bounds, site, base, offset, nbytes):
             holds_base = True
         holds_all |= fits
     if holds_base or not holds_all:
-        note_access(bounds[0], site, base, offset, nbytes)
+        note_access(bounds, site, base, offset, nbytes)
     return holds_all and not holds_base
 
 
 def is_symmetric(bounds, site, base, nbytes):
     """Whether peers have an instance of the array that an address lies in."""
     holds_base = False
-    for k in range(ARRAYS, len(bounds), ARRAY_WORDS):
-        if bounds[k] <= base and base < bounds[k] + bounds[k + 1]:
-            if bounds[k + 2] != 0:
+    for k in range(read_epoch(bounds, N_ARRAYS)):
+        start = read_epoch(bounds, ARRAYS + ARRAY_WORDS * k)
+        if start <= base and base < start + read_epoch(bounds, ARRAYS + ARRAY_WORDS * k + 1):
+            if read_epoch(bounds, ARRAYS + ARRAY_WORDS * k + 2) != 0:
                 return True
             holds_base = True
-    if nbytes == 0 or (bounds[OTHERS] != 0 and not holds_base):
+    if nbytes == 0 or (read_epoch(bounds, OTHERS) != 0 and not holds_base):
         return True
-    note_access(bounds[0], site, base, 0, NOT_SYMMETRIC)
+    note_access(bounds, site, base, 0, NOT_SYMMETRIC)
     return False
 
 
 def is_pe(bounds, site, pe):
     """Whether the team has a PE of this number."""
-    if 0 <= pe and pe < bounds[N_PES]:
+    if 0 <= pe and pe < read_epoch(bounds, N_PES):
         return True
-    note_access(bounds[0], site, pe, 0, 0)
+    note_access(bounds, site, pe, 0, 0)
     return False
 
 
-_ITEM = f"bounds[{ITEM_BYTES}]"
+_ITEM = f"read_epoch_(bounds, {ITEM_BYTES})"
 _DST, _SRC = ("dst", "0", "nbytes"), ("src", "0", "nbytes")
 _WORD, _SIGNALS = ("signal", "0", "8"), ("signals", "0", "8 * n_pes")
 _PACKETS = ("slot", "0", f"(nbytes + {PACKET_DATA_BYTES - 1}) // {PACKET_DATA_BYTES} * {PACKET_BYTES}")
@@ -145,6 +148,6 @@ def checked_primitive(name: str) -> FunctionType:
         f"    return {check.result}\n"
     )
     scope: dict[str, Any] = {"inside": inside, "is_symmetric": is_symmetric, "is_pe": is_pe, "real": block.real}
-    scope |= {f"{name}_": primitive, "signal_": block.signal, "__name__": __name__}
+    scope |= {f"{name}_": primitive, "signal_": block.signal, "read_epoch_": read_epoch, "__name__": __name__}
     exec(compile(source, __file__, "exec"), scope)  # only names differ
     return scope[f"checked_{name}"]

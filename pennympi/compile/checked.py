@@ -29,13 +29,13 @@ class Site(NamedTuple):
     argument: str
 
 
-def checked(kernel: FunctionType, n_bounds: int) -> tuple[FunctionType, list[Site]]:
-    """The copy of a kernel, with ``n_bounds`` more parameters, the numbers of ``bounds``; and the operands in it.
+def checked(kernel: FunctionType) -> tuple[FunctionType, list[Site]]:
+    """The copy of a kernel, with ``bounds`` as one more parameter, the last one; and the operands in it.
 
     Raises StaticError where the text of a function is not to be had.
     """
     copies = _Copies()
-    result = copies.made(kernel, [f"bounds_{k}_" for k in range(n_bounds)])
+    result = copies.made(kernel, is_kernel=True)
     copies.enter()
     return result, copies.sites
 
@@ -53,7 +53,7 @@ class _Copies:
         """The name that the copy of a function gets among the globals of a caller."""
         if function not in self._numbers:  # else it is made, or being made: it may call itself
             self._numbers[function] = len(self._numbers)
-            self._made[function] = self.made(function, [])
+            self._made[function] = self.made(function)
         name = f"{function.__name__}_{self._numbers[function]}_"
         self._callers.append((scope, name, function))
         return name
@@ -63,17 +63,14 @@ class _Copies:
         for scope, name, function in self._callers:
             scope[name] = self._made[function]
 
-    def made(self, function: FunctionType, numbers: list[str]) -> FunctionType:
-        """The copy of a function.  numbers: names of more parameters; a function without them takes ``bounds``."""
+    def made(self, function: FunctionType, is_kernel: bool = False) -> FunctionType:
+        """The copy of a function; of a function that is called ``bounds`` is the first parameter."""
         written = unrolled(function)
         tree = copy.deepcopy(getattr(written, "tree", None)) or tree_of(written)
         known = Known(written, tree, {})
         _Caller(written, known, self).visit_lines(tree)
-        if numbers:
-            tree.args.args += [ast.arg(name) for name in numbers]
-            tree.body.insert(0, ast.parse(f"{_BOUNDS} = ({', '.join(numbers)})").body[0])
-        else:
-            (tree.args.posonlyargs or tree.args.args).insert(0, ast.arg(_BOUNDS))
+        names = tree.args.args if is_kernel else tree.args.posonlyargs or tree.args.args
+        names.insert(len(names) if is_kernel else 0, ast.arg(_BOUNDS))
         code = code_of(tree, tuple(known.cells), written.__code__)
         closure = tuple(known.cells[name] for name in code.co_freevars)
         result = FunctionType(code, known.globals, written.__name__, written.__defaults__, closure)

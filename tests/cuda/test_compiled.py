@@ -9,7 +9,6 @@ from wrong_kernels import WRONG, element
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.collectives.base import constants
 from pennympi.compile.bind import bind
-from pennympi.compile.bounds import ARRAY_WORDS, ARRAYS
 from pennympi.compile.checked import checked
 from pennympi.compile.compiler_error import cannot_compile
 from pennympi.compile.context import TAGGED
@@ -137,11 +136,10 @@ def around(ctx, inbox, outbox, nbytes, words, right):
 
 @pytest.mark.parametrize("beyond", [False, True])
 def test_a_checked_kernel(beyond):
-    n_bounds = ARRAYS + ARRAY_WORDS * 5
-    kernel, sites = checked(around, n_bounds)
+    kernel, sites = checked(around)
     assert [(one.call, one.operand) for one in sites[10:12]] == [
         ("store(outbox, i, times_factor(load(inbox, i)))", "base"),
         ("load(inbox, i)", "base"),
     ]
-    code = ptx_of(kernel, "around", elements=DTYPES["float32"], kinds="i" * (5 + n_bounds), beyond=beyond)
+    code = ptx_of(kernel, "around", elements=DTYPES["float32"], beyond=beyond)
     assert "atom.global.cas.b64" in code  # by which a thread takes the record
