@@ -88,13 +88,13 @@ class AppKernel:
             raise ValueError(f"threads {threads} is not a multiple of {WARP_THREADS} up to {most}")
         try:
             values, kinds = self._numbers(args), self._kinds
-            given = [*values] if self._check else []
+            arguments = [*values] if self._check else []
             for i, value in enumerate(values):
                 if type(value) is not int or self._fitting[i]:  # most are, and nothing has to be done about them
                     values[i] = number = self._number(i, value)
                     if isinstance(number, float) and kinds[i] == "i":
                         kinds = f"{kinds[:i]}f{kinds[i + 1 :]}"
-            if self._check and self._launch_checked(blocks, given, values, kinds, stream, threads):
+            if self._check and self._launch_checked(blocks, arguments, values, kinds, stream, threads):
                 return
             kernel = self._compiled.get(kinds)
             if kernel is None:
@@ -141,7 +141,7 @@ class AppKernel:
         return self._checked[kinds]
 
     def _launch_checked(
-        self, blocks: int, given: list[Any], values: list[Any], kinds: str, stream: Any, threads: int
+        self, blocks: int, arguments: list[Any], values: list[Any], kinds: str, stream: Any, threads: int
     ) -> bool:
         """Launch the kernel with checks; False where PENNYMPI_DEBUG asks for it and it can't be done."""
         streams = self._backend.streams
@@ -155,14 +155,14 @@ class AppKernel:
         if kernel:
             streams.order.record_pending()
             fields = ([f"{name}.{one}" for one in record._fields] if record else [name] for name, record in self._wanted)
-            extents = [self._extent(*one) for one in zip(chain(*fields), given, values, strict=True)]
+            extents = [self._extent(*one) for one in zip(chain(*fields), arguments, values, strict=True)]
             kernel.launch(blocks, values, extents, stream, threads)
         return kernel is not None
 
-    def _extent(self, name: str, given: Any, value: Any) -> Extent:
+    def _extent(self, name: str, argument: Any, value: Any) -> Extent:
         """The array that an argument is, or that it is an address in."""
-        if not isinstance(given, _NUMBERS):
-            view = self._arrays.array_view(given, False)
+        if not isinstance(argument, _NUMBERS):
+            view = self._arrays.array_view(argument, False)
             return Extent(name, value, view.nbytes, self._arrays.holds(view))
         address = 0 if isinstance(value, float) else value
         found = self._arrays.extent(address)

@@ -2,8 +2,8 @@
 
 ``bounds`` is the address of int64 words: the record of the launch (RECORD_WORDS), the number of PEs, the bytes of an
 element, 1 if an int argument may be the address of memory whose size is not known, the number of arrays; then for each
-array its address, its bytes, and 1 if it is symmetric.  An access that leaves the array of its base is noted in the record
-and left out.  A peer's instance of a symmetric array is as long, so that a put is checked by its sender.
+array its address, its bytes, and 1 if it is symmetric.  An access that leaves the array of its base is noted in the
+record and left out.  A peer's instance of a symmetric array is as long, so that a put is checked by its sender.
 """
 
 import inspect

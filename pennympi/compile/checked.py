@@ -35,7 +35,7 @@ def checked(kernel: FunctionType) -> tuple[FunctionType, list[Site]]:
     Raises StaticError where the text of a function is not to be had.
     """
     copies = _Copies()
-    result = copies.made(kernel, is_kernel=True)
+    result = copies.copied(kernel, is_kernel=True)
     copies.enter()
     return result, copies.sites
 
@@ -46,14 +46,14 @@ class _Copies:
     def __init__(self) -> None:
         self.sites: list[Site] = []
         self._numbers: dict[Any, int] = {}
-        self._made: dict[Any, FunctionType] = {}
+        self._copied: dict[Any, FunctionType] = {}
         self._callers: list[tuple[dict[str, Any], str, Any]] = []  # globals, a name in them, the function it stands for
 
     def name_of(self, function: FunctionType, scope: dict[str, Any]) -> str:
         """The name that the copy of a function gets among the globals of a caller."""
         if function not in self._numbers:  # else it is made, or being made: it may call itself
             self._numbers[function] = len(self._numbers)
-            self._made[function] = self.made(function)
+            self._copied[function] = self.copied(function)
         name = f"{function.__name__}_{self._numbers[function]}_"
         self._callers.append((scope, name, function))
         return name
@@ -61,12 +61,12 @@ class _Copies:
     def enter(self) -> None:
         """Enter the copies among the globals of their callers."""
         for scope, name, function in self._callers:
-            scope[name] = self._made[function]
+            scope[name] = self._copied[function]
 
-    def made(self, function: FunctionType, is_kernel: bool = False) -> FunctionType:
+    def copied(self, function: FunctionType, is_kernel: bool = False) -> FunctionType:
         """The copy of a function; of a function that is called ``bounds`` is the first parameter."""
         written = unrolled(function)
-        tree = copy.deepcopy(getattr(written, "tree", None)) or tree_of(written)
+        tree = copy.deepcopy(getattr(written, "tree", None)) or tree_of(written, "a checked kernel")
         known = Known(written, tree, {})
         _Caller(written, known, self).visit_lines(tree)
         names = tree.args.args if is_kernel else tree.args.posonlyargs or tree.args.args
@@ -94,17 +94,15 @@ class _Caller(ast.NodeTransformer):
         if getattr(called, "is_primitive", False) and called.__name__ in CHECKS:
             first = len(self._copies.sites)
             self._copies.sites += self._sites(node, called)
-            function, extra = (
-                self._known.named(checked_primitive(called.__name__), called.__name__),
-                [ast.Constant(first)],
-            )
+            function = self._known.named(checked_primitive(called.__name__), called.__name__)
+            arguments = [ast.Name(_BOUNDS, ast.Load()), ast.Constant(first), *node.args]
         elif isinstance(called, FunctionType) and self._is_bound(called):
-            function, extra = ast.Name(self._copies.name_of(called, self._known.globals), ast.Load()), []
+            function = ast.Name(self._copies.name_of(called, self._known.globals), ast.Load())
+            arguments = [ast.Name(_BOUNDS, ast.Load()), *node.args]
         else:
             return self.generic_visit(node)
-        self.generic_visit(node)
-        arguments = [ast.Name(_BOUNDS, ast.Load()), *extra, *node.args]
-        return ast.copy_location(ast.Call(function, arguments, node.keywords), node)
+        changed = ast.Call(function, arguments, node.keywords)
+        return ast.copy_location(self.generic_visit(changed), node)
 
     def _is_bound(self, called: FunctionType) -> bool:
         return not (hasattr(called, "is_primitive") or is_named(called) or returns_static(called))
@@ -113,7 +111,7 @@ class _Caller(ast.NodeTransformer):
         """The operands of a call of a primitive."""
         where, text, texts = place(self._function, node.lineno), ast.unparse(node), {}
         if not any(isinstance(one, ast.Starred) for one in node.args):
-            given = inspect.signature(called).bind(*node.args, **{str(one.arg): one.value for one in node.keywords})
-            texts = {name: ast.unparse(value) for name, value in given.arguments.items()}
+            bound = inspect.signature(called).bind(*node.args, **{str(one.arg): one.value for one in node.keywords})
+            texts = {name: ast.unparse(value) for name, value in bound.arguments.items()}
         name = called.__name__
         return [Site(where, text, name, operand, texts.get(operand, operand)) for operand in CHECKS[name].operands]

@@ -31,8 +31,11 @@ def at_line(function: Any, line: int | None, what: str) -> KernelError:
     return KernelError(f"{place(function, line)}: {what}")
 
 
-def tree_of(function: FunctionType) -> ast.FunctionDef:
-    """The tree of a function's text, without its decorators.  Raises StaticError where the text is not to be had."""
+def tree_of(function: FunctionType, what: str = "a static loop") -> ast.FunctionDef:
+    """The tree of a function's text, without its decorators.  Raises StaticError where the text is not to be had.
+
+    what: it is for
+    """
     tree = copy.deepcopy(syntax_tree(function.__code__, function.__globals__))
     if isinstance(tree, ast.FunctionDef):
         tree.decorator_list = []
@@ -40,7 +43,7 @@ def tree_of(function: FunctionType) -> ast.FunctionDef:
     why = (
         "must be in a function that def makes" if tree else "needs the text of its function, which has not changed since"
     )
-    raise StaticError(f"{place(function)}: a static loop {why}")
+    raise StaticError(f"{place(function)}: {what} {why}")
 
 
 def code_of(tree: ast.FunctionDef, cells: tuple[str, ...], original: CodeType) -> CodeType:
