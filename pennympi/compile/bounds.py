@@ -73,7 +73,8 @@ def is_pe(bounds, site, pe):
 _ITEM = f"read_epoch_(bounds, {ITEM_BYTES})"
 _DST, _SRC = ("dst", "0", "nbytes"), ("src", "0", "nbytes")
 _WORD, _SIGNALS = ("signal", "0", "8"), ("signals", "0", "8 * n_pes")
-_PACKETS = ("slot", "0", f"(nbytes + {PACKET_DATA_BYTES - 1}) // {PACKET_DATA_BYTES} * {PACKET_BYTES}")
+_TO, _FROM = ("message.dst", "0", "message.nbytes"), ("message.src", "0", "message.nbytes")
+_PACKETS = f"(message.nbytes + {PACKET_DATA_BYTES - 1}) // {PACKET_DATA_BYTES} * {PACKET_BYTES}"
 _LINE_BYTES = "(lines.nbytes if lines.first < lines.stop else 0)"
 
 
@@ -85,7 +86,7 @@ def _line(side: str, number: str) -> str:
 class Check:
     """What a primitive accesses.
 
-    memory: (base, offset, bytes) by the names of its parameters;  pe: the parameter that is a PE
+    memory: (base, offset, bytes) by the names of its parameters, or of a record's fields;  pe: the parameter that is a PE
     peers:  the bases that are addresses of a peer, too
     result: what it returns where nothing was accessed
     """
@@ -103,7 +104,7 @@ CHECKS = {
     "copy": Check(_DST, _SRC),
     "put": Check(_DST, _SRC, pe="pe", peers=("dst",)),
     "get": Check(_DST, _SRC, pe="pe", peers=("src",)),
-    "put_signal": Check(_WORD, _DST, _SRC, pe="pe", peers=("signal", "dst")),
+    "put_signal": Check(_WORD, _TO, _FROM, pe="message.peer", peers=("signal", "message.dst")),
     "stage_for_put": Check(_SRC, pe="pe", result="src"),
     "signal": Check(_WORD, pe="pe", peers=("signal",)),
     "signal_all": Check(_SIGNALS, peers=("signals",)),
@@ -114,8 +115,8 @@ CHECKS = {
     "write_epoch": Check(("epochs", "8 * index", "8")),
     "lock": Check(("word", "0", "8")),
     "unlock": Check(("word", "0", "8")),
-    "send_packets": Check(_PACKETS, _SRC, pe="pe", peers=("slot",)),
-    "receive_packets": Check(_PACKETS, _DST),
+    "send_packets": Check(("message.dst", "0", _PACKETS), _FROM, pe="message.peer", peers=("message.dst",)),
+    "receive_packets": Check(("message.src", "0", _PACKETS), _TO),
     "put_lines": Check(
         ("dst", _line("dst", "lines.first"), _LINE_BYTES),
         ("dst", _line("dst", "(lines.stop - 1)"), _LINE_BYTES),
@@ -139,7 +140,7 @@ def checked_primitive(name: str) -> FunctionType:
         tests.append(test + f" and is_symmetric(bounds, site + {k}, {base}, {nbytes})" * (base in check.peers))
     tests += [f"is_pe(bounds, site + {len(tests)}, {check.pe})"] * bool(check.pe)
     # The peer of a message that is left out waits for its signal: it comes, and this PE raises an error.
-    rest = f"    if {tests[0]} and {tests[-1]}:\n        signal_({names.replace('dst, src, nbytes, ', '')})\n"
+    rest = f"    if {tests[0]} and {tests[-1]}:\n        signal_(ctx, signal, value, message.peer)\n"
     source = (
         f"def checked_{name}(bounds, site, {names}):\n"
         f"    if {' and '.join(tests)}:\n"

@@ -109,9 +109,24 @@ class _Caller(ast.NodeTransformer):
 
     def _sites(self, node: ast.Call, called: Any) -> list[Site]:
         """The operands of a call of a primitive."""
-        where, text, texts = place(self._function, node.lineno), ast.unparse(node), {}
-        if not any(isinstance(one, ast.Starred) for one in node.args):
-            bound = inspect.signature(called).bind(*node.args, **{str(one.arg): one.value for one in node.keywords})
-            texts = {name: ast.unparse(value) for name, value in bound.arguments.items()}
-        name = called.__name__
-        return [Site(where, text, name, operand, texts.get(operand, operand)) for operand in CHECKS[name].operands]
+        where, text, arguments = place(self._function, node.lineno), ast.unparse(node), _bound(node, called)
+        name, sites = called.__name__, []
+        for operand in CHECKS[name].operands:
+            parameter, _, field = operand.partition(".")
+            argument = arguments.get(parameter, ast.Name(parameter, ast.Load()))
+            sites.append(Site(where, text, name, field or parameter, self._text_of(argument, field)))
+        return sites
+
+    def _text_of(self, argument: Any, field: str) -> str:
+        """The text of an argument, or of a field of the record that it is or makes."""
+        record = self._known.called(argument) if isinstance(argument, ast.Call) else None
+        if field and hasattr(record, "_fields"):
+            return ast.unparse(_bound(argument, record).get(field, argument))
+        return ast.unparse(argument) + f".{field}" * bool(field)
+
+
+def _bound(node: ast.Call, called: Any) -> dict[str, Any]:
+    """The arguments of a call by the names of the parameters; {} where the call unpacks some."""
+    if any(isinstance(one, ast.Starred) for one in node.args):
+        return {}
+    return inspect.signature(called).bind(*node.args, **{str(one.arg): one.value for one in node.keywords}).arguments

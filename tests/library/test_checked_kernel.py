@@ -24,7 +24,7 @@ from pennympi.kernels.block import (
     store,
     wait,
 )
-from pennympi.kernels.records import Lines
+from pennympi.kernels.records import Lines, Message
 
 pytestmark = pytest.mark.mpi
 
@@ -137,7 +137,7 @@ def test_the_result_is_the_same(team):
 
 
 def around(ctx, inbox: Elements, outbox: Elements, nbytes: int, words: Words, right: int, left: int):
-    put_signal(ctx, inbox, outbox, nbytes, words, read_epoch(words, 1), right)
+    put_signal(ctx, Message(inbox, outbox, nbytes, right), words, read_epoch(words, 1))
     wait(ctx, words, read_epoch(words, 1), left)
 
 
