@@ -17,7 +17,7 @@ from pennympi.cuda.compiler import compile as backend
 from pennympi.cuda.device import combine, stubs
 from pennympi.kernels.allreduce import TABLE
 from pennympi.kernels.block import lanes, load, put_lines, put_signal, receive_packets, send_packets, store, wait
-from pennympi.kernels.records import Lines
+from pennympi.kernels.records import Lines, Message
 from pennympi.kernels.rma import get_bytes, put_bytes
 
 FACTOR = 1234567
@@ -126,11 +126,11 @@ def test_an_error_of_a_part_that_knows_no_line():
 
 def around(ctx, inbox, outbox, nbytes, words, right):
     put_lines(ctx, inbox, outbox, Lines(1, nbytes, 0, nbytes, 0, nbytes, 0, 2), right)
-    send_packets(ctx, inbox, outbox, nbytes, 1, right)
-    receive_packets(ctx, outbox, inbox, nbytes, 1, right)
+    send_packets(ctx, Message(inbox, outbox, nbytes, right), 1)
+    receive_packets(ctx, Message(outbox, inbox, nbytes, right), 1)
     for i in lanes(0, nbytes):
         store(outbox, i, times_factor(load(inbox, i)))
-    put_signal(ctx, inbox, outbox, nbytes, words, 1, right)
+    put_signal(ctx, Message(inbox, outbox, nbytes, right), words, 1)
     wait(ctx, words, 1, right)
 
 
