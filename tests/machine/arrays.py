@@ -6,9 +6,9 @@ from random import Random
 
 import numpy as np
 
-from .device import DTYPES, Machine
-from .faults import Fault
-from .memory import SCRIBBLE
+from pennympi.simulator.device import DTYPES, Machine
+from pennympi.simulator.faults import Fault
+from pennympi.simulator.memory import SCRIBBLE
 
 ARRAY_BYTES = 1 << 16  # of one of a user's arrays
 ARRAYS = 5  # symmetric ones, and as many plain ones

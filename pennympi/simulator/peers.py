@@ -1,10 +1,21 @@
 """Implementations of the primitives that reach peers, but for packets; and of multicast."""
 
-from pennympi.kernels import block
-from pennympi.kernels.steps import peer
-
+from ..kernels import block
+from ..kernels.steps import peer
 from .faults import Fault
-from .implementations import IMPLEMENTATIONS, after_barrier, between_barriers, combine, copy, each, leader, one, parts
+from .implementations import (
+    IMPLEMENTATIONS,
+    after_barrier,
+    between_barriers,
+    combine,
+    combined,
+    copy,
+    each,
+    leader,
+    one,
+    parts,
+)
+from .shadow import WRITE
 
 
 @one
@@ -45,12 +56,13 @@ def stage_for_put(b, ctx, room, src, nbytes, pe):
 
 @one
 def get(b, ctx, dst, src, nbytes, pe):
-    if b.memory.is_plain(dst) and not b.network.by_pointer(b.pe, pe):
-        raise Fault(f"a get by NVSHMEM into {dst}, which is a plain array: it must be symmetric or registered")
-    there, own = b.memory.bytes[pe], b.memory.bytes[b.pe]
-    for start, stop in parts(b, dst, src, nbytes):
+    if b.memory.is_plain(b.pe, dst) and not b.network.by_pointer(b.pe, pe):
+        what = b.memory.described(b.pe, dst)
+        raise Fault(f"a get by NVSHMEM into {what}, which is a plain array: it must be symmetric or registered")
+    for start, stop in parts(b, dst, src, nbytes, pe):
         b.pause()
-        own[dst + start : dst + stop] = there[src + start : src + stop]
+        data = b.memory.read(b, pe, src + start, stop - start)
+        b.memory.write(b, b.pe, dst + start, stop - start)[:] = data
 
 
 @one
@@ -90,7 +102,6 @@ def signal_all(b, ctx, signals, value, me, n_pes):
 
 @leader
 def wait(b, ctx, word, value, source):
-    b.memory.holds(word, 8)
     b.wait(b.pe, word, value)
 
 
@@ -112,25 +123,25 @@ def refuse_count(b, ctx, why, found, wanted, pe):
 def reduce_multicast(b, ctx, dst, src, count, scratch):
     if count <= 0:
         return
-    views = [b.memory.elements(pe, src, count, b.item) for pe in range(b.machine.n_pes)]
-    out = b.memory.elements(b.pe, dst, count, b.item)
     for start, stop in b.scheduler.cuts(count):
-        out[start:stop] = sum(view[start:stop].astype(b.partial) for view in views)
+        low, n = start * b.item.itemsize, stop - start
+        addends = [b.memory.elements(pe, src + low, n, b.item, b) for pe in range(b.machine.n_pes)]
+        b.memory.elements(b.pe, dst + low, n, b.item, b, WRITE)[:] = combined(b, b.op, addends, True)
         b.pause()
 
 
 @one
 def store_multicast(b, ctx, dst, src, nbytes):
-    own = b.memory.bytes[b.pe]
-    for start, stop in parts(b, dst, src, nbytes):
+    for start, stop in parts(b, dst, src, nbytes, b.pe):
+        data = b.memory.read(b, b.pe, src + start, stop - start).copy()
         for pe in (b.pe,) if b.network.gave_up[b.pe] else range(b.machine.n_pes):
-            b.network.store(b, pe, dst + start, own[src + start : src + stop].copy())
+            b.network.store(b, pe, dst + start, data)
         b.pause()
 
 
 @between_barriers
 def meet_multicast(b, ctx, word, value, n_pes):
     b.block.stores.release()
-    b.network.set_word(b.pe, word, b.network.poisoned(b, value))
+    b.network.set_word(b, b.pe, word, b.network.poisoned(b, value))
     for pe in range(n_pes):
         b.wait(pe, word, value)

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 from greenlet import getcurrent, greenlet
 
-from pennympi.compile.bind import is_tagged
-from pennympi.kernels.algorithm import Topology
-from pennympi.kernels.block import plain_python
-
+from ..compile.bind import is_tagged
+from ..kernels.algorithm import Topology
+from ..kernels.block import plain_python
 from . import packets, peers  # noqa: F401 - whose implementations are entered
+from .clocks import Clock, Seen, together
 from .faults import Deadlock, Fault
 from .implementations import IMPLEMENTATIONS
+from .lines import UNKNOWN
 from .memory import POISON, Memory, is_of_another_call, rounds_after
 from .network import COPIED, POINTER, Network, Stores
 from .scheduler import Patience, Scheduler
@@ -28,6 +29,8 @@ DTYPES = {
     "float16": (np.dtype("float16"), np.dtype("float32")),
     "byte": (np.dtype("uint8"), np.dtype("uint8")),
 }  # name: (elements, partials)
+SLOTS = (1, 2, 8)  # blocks of a launch that run at a time
+COMPONENTS = 16  # of the blocks of a stream
 
 
 @dataclass
@@ -35,19 +38,24 @@ class Launch:
     """One entry of a stream.
 
     what:   for messages;  kernel: a kernel, or a function of the host's or a copy engine's, and its arguments
+    dtype:  name of ``DTYPES``, or the dtypes of elements and partials;  op: of its reduction
     tagged: of a kernel, whether its epochs carry the call's tag;  known: the numbers of its call, by name
     begin:  called when its turn comes;  end: when all its blocks are done
+    line:   where the program launched it;  seen: what the program had seen there
     """
 
     what: str
     kernel: Callable[..., Any]
     args: Sequence[Any] = ()
     blocks: int = 1
-    dtype: str = "int64"
+    dtype: str | tuple[Any, Any] = "int64"
+    op: str = "sum"
     begin: Callable[[], None] | None = None
     end: Callable[[], None] | None = None
     tagged: bool | None = None
     known: dict[str, int] = field(default_factory=dict)
+    line: int = UNKNOWN
+    seen: Seen | None = None
 
     @classmethod
     def of(cls, what: str, kernel: Callable[..., Any], args: Sequence[Any], *more: Any, **named: Any) -> "Launch":
@@ -59,31 +67,38 @@ class Block:
     """One running block: what its warps share.
 
     under_way: messages that it has sent by NVSHMEM and that have not arrived;  left: warps that have not ended
+    delivered: what those that have arrived have seen
     at:        the primitive that its warps have come to and not all left;  worker: the warp that does the work there
     """
 
-    def __init__(self, machine: "Machine", pe: int, launch: Launch, index: int):
-        self.machine, self.pe, self.launch, self.index = machine, pe, launch, index
-        self.stores, self.under_way = Stores(machine.network, pe), 0
+    def __init__(self, machine: "Machine", stream: "Stream", launch: Launch, index: int):
+        self.machine, self.stream, self.pe, self.launch, self.index = machine, stream, stream.me, launch, index
+        self.stores, self.under_way, self.delivered = Stores(machine.network, self.pe), 0, None
         n_warps = 1 if launch.tagged is None else machine.warps  # a copy engine has one
         self.warps = [Warp(self, k) for k in range(n_warps)]
         self.left, self.at, self.worker = n_warps, "", 0
         self._arrived, self._barriers, self._results, self._addends = 0, 0, [None, None], [None] * n_warps
+        self._seen: list[Seen | None] = [None, None]  # by the warps that have come to a barrier
+        self._end: Seen | None = None  # by those that have ended
 
     def barrier(self, warp: "Warp", name: str) -> None:
-        """Wait until all warps are in this call of a primitive."""
+        """Wait until all warps are in this call of a primitive; what comes then comes after all before it."""
         n_warps = len(self.warps)
         if n_warps == 1:
             return
         if self.at != name:
             self._come(name, 0)
         barrier = self._barriers
+        half = barrier & 1  # no warp is two barriers ahead of another
         self._arrived += 1
+        self._seen[half] = together(self._seen[half], warp.clock.release())
         if self._arrived == n_warps:
             self._arrived, self._barriers, self.at = 0, barrier + 1, ""
+            self._seen[1 - half] = None
             self.machine.scheduler.wake((self, barrier))
         while self._barriers == barrier:
             warp.sleep((self, barrier))
+        warp.clock.acquire(self._seen[half])
 
     def by_one(self, warp: "Warp", worker: int, work: Callable[..., Any], args: Sequence[Any]) -> Any:
         """What one warp's work returns, in all warps: it begins when that one comes, and they wait for its end."""
@@ -108,9 +123,10 @@ class Block:
         self._come("", 0)
         del self.machine.alive[warp]
         self.left -= 1
+        self._end = together(self._end, warp.clock.seen)
         if not self.left:
             self.stores.release()
-            self.machine.pes[self.pe].done()
+            self.stream.done(self._end)
 
     def _come(self, name: str, worker: int) -> None:
         """A warp comes to a primitive, or to its end.  Raises Fault if another one waits elsewhere."""
@@ -129,8 +145,11 @@ class Warp(greenlet):
         self.gr_context = copy_context()  # garbage is added up without warnings
         self.block, self.number, self.pe, self.launch, self.priority = block, number, block.pe, block.launch, 0.0
         self.memory, self.network, self.scheduler = machine.memory, machine.network, machine.scheduler
-        self.item, self.partial = DTYPES[block.launch.dtype]
-        self.left = 0
+        dtype = block.launch.dtype
+        self.item, self.partial = DTYPES[dtype] if isinstance(dtype, str) else dtype
+        self.op, self.left = block.launch.op, 0
+        turn = (block.stream, block.index % COMPONENTS, number)
+        self.clock = Clock(machine.memory.clocks, turn, block.stream.seen)
         self.waits_for: Any = None
 
     def step(self) -> bool:
@@ -138,6 +157,10 @@ class Warp(greenlet):
         self.left = self.scheduler.burst()
         self.switch()
         return not self.dead and self.waits_for is None
+
+    def line(self) -> int:
+        """Where it is."""
+        return self.machine.memory.lines.here() or self.launch.line
 
     def pause(self) -> None:
         """Let others run, if it is time."""
@@ -154,17 +177,18 @@ class Warp(greenlet):
 
     def wait(self, pe: int, address: int, value: int) -> None:
         """Until a word of a PE is at least ``value``, or this PE gives up: by itself, or since the word is poison."""
-        words, at, patience = self.memory.words[pe], address >> 3, self.machine.patience
-        tagged = bool(self.launch.tagged)
-        while self._is_early(words[at], value, tagged) and not patience.is_over(self.pe):
+        word, patience = self.memory.word(pe, address), self.machine.patience
+        tagged, self.wanted = bool(self.launch.tagged), value
+        while self._is_early(word[0], value, tagged) and not patience.is_over(self.pe):
             self.sleep((pe, address))
-        if tagged and is_of_another_call(words[at], value):
+        self.clock.acquire(self.memory.clocks.words.get((pe, address)))
+        self.network.unseen.pop((pe, address), None)
+        if tagged and is_of_another_call(word[0], value):
             self.machine.mismatch(self.pe)
-        if words[at] >= POISON or self._is_early(words[at], value, tagged):
+        if word[0] >= POISON or self._is_early(word[0], value, tagged):
             self.machine.give_up(self.pe)
-        if patience.gave_up[self.pe]:
-            while patience.quiet and self.network.under_way[self.pe]:
-                self.sleep(("quiet", self.pe))
+        if patience.gave_up[self.pe] and patience.quiet:
+            self.network.quiet(self)
         self.pause()
 
     def _is_early(self, found: int, value: int, tagged: bool) -> bool:
@@ -180,16 +204,19 @@ class Warp(greenlet):
             raise
 
 
-class Pe:
-    """A PE: its launches, which run one after another, and a device with some slots for blocks.
+class Stream:
+    """Launches of a PE that run one after another, on a device with some slots for blocks.
 
-    The blocks of a launch are dispatched in order, as slots get free.  slots: blocks that run at a time
+    The blocks of a launch are dispatched in order, as slots get free.
+    slots: blocks that run at a time;  seen: by the launches that have ended, and by the one that runs when it began
     """
 
     def __init__(self, machine: "Machine", me: int, slots: int):
         self.machine, self.me, self.slots = machine, me, slots
         self.launches = deque[Launch]()  # the first one runs
-        self._dispatched, self._ended = 0, 0  # blocks of it
+        self.seen: Seen | None = None
+        self._end: Seen | None = None
+        self._dispatched, self._ended = 0, 0  # blocks of the first one
 
     def issue(self, launches: Sequence[Launch]) -> None:
         """Put launches into the stream."""
@@ -197,27 +224,34 @@ class Pe:
 
     def start(self) -> None:
         """Begin the first launch, if there is any."""
-        self._dispatched, self._ended = 0, 0
+        self._dispatched, self._ended, self._end = 0, 0, None
         if self.launches:
-            if self.launches[0].begin:
-                self.launches[0].begin()
-            for _ in range(min(self.slots, self.launches[0].blocks)):
+            launch = self.launches[0]
+            if launch.seen is not None:
+                self.seen = together(self.seen, launch.seen)
+            if launch.begin:
+                launch.begin()
+            for _ in range(min(self.slots, launch.blocks)):
                 self._dispatch()
 
-    def done(self) -> None:
+    def done(self, seen: Seen) -> None:
         """A block has ended."""
         launch = self.launches[0]
         self._ended += 1
+        self._end = together(self._end, seen)
         if self._dispatched < launch.blocks:
             self._dispatch()
         elif self._ended == launch.blocks:
+            self.seen = together(self.seen, self._end)
             if launch.end:
                 launch.end()
             self.launches.popleft()
             self.start()
+            if not self.launches:
+                self.machine.scheduler.wake(("stream", self))
 
     def _dispatch(self) -> None:
-        block = Block(self.machine, self.me, self.launches[0], self._dispatched)
+        block = Block(self.machine, self, self.launches[0], self._dispatched)
         self._dispatched += 1
         for warp in block.warps:
             self.machine.scheduler.add(warp)
@@ -233,7 +267,7 @@ class Machine:
     def __init__(self, network: str, topology: Topology, rng: Random):
         n_pes = topology.n_pes
         self.topology, self.rng, self.n_pes = topology, rng, n_pes
-        self.memory = Memory(n_pes, MEMORY_BYTES)
+        self.memory = Memory(n_pes, MEMORY_BYTES, rng)
         self.scheduler = Scheduler(rng, n_pes)
         apart = network != POINTER and rng.random() < 0.5  # PEs of one node need not reach one another by pointer
         node_of = tuple(range(n_pes)) if apart else topology.node_of
@@ -245,12 +279,13 @@ class Machine:
         self.alive: dict[Warp, None] = {}
         self.patience = Patience(n_pes)
         self.network.gave_up = self.patience.gave_up
-        self.pes = [Pe(self, me, rng.choice((1, 2, 8))) for me in range(n_pes)]
+        self.pes = [Stream(self, me, rng.choice(SLOTS)) for me in range(n_pes)]
         self.main = getcurrent()  # all blocks return to it
 
     def run(self) -> None:
         """All launches of all streams.  Raises Fault."""
         plain_python.update(IMPLEMENTATIONS)
+        self.memory.checks = not self.patience.ends  # what follows a wait that gave up is garbage
         try:
             for pe in self.pes:
                 pe.start()
@@ -283,5 +318,5 @@ class Machine:
         what = f"PE {warp.pe}, {warp.launch.what}, block {warp.block.index} waits for {warp.waits_for}"
         if isinstance(warp.waits_for[0], int):
             pe, address = warp.waits_for
-            what += f", which is {self.memory.words[pe][address >> 3]}"
+            what += f", which is {self.memory.load(pe, address)}"
         return what

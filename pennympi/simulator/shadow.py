@@ -1,0 +1,67 @@
+"""Who read and wrote each byte last, and the check that something orders an access and those before it.
+
+Of several reads that nothing orders one is kept, drawn by the schedule's seed.
+"""
+
+from random import Random
+from typing import Any
+
+import numpy as np
+
+from .clocks import Clock
+from .faults import Race
+from .lines import Lines
+
+# An access is one int64: component, time, line.  0: there was none.
+LINE_BITS, TIME_BITS = 20, 31
+AT_COMPONENT = LINE_BITS + TIME_BITS
+LINE_MASK, TIME_MASK = (1 << LINE_BITS) - 1, (1 << TIME_BITS) - 1
+READ, WRITE = 0, 1
+VERBS = ("read", "written")
+
+Accesses = np.ndarray[Any, Any]
+
+
+class Shadow:
+    """The last accesses of the bytes of one array on one PE.
+
+    what: the array, for messages;  pe: whose memory it is
+    """
+
+    def __init__(self, what: str, pe: int, nbytes: int, lines: Lines, rng: Random):
+        self.what, self.pe, self._lines, self._rng = what, pe, lines, rng
+        self.last = np.zeros(nbytes, np.int64), np.zeros(nbytes, np.int64)  # reads, writes
+
+    def note(self, clock: Clock, line: int, kind: int, start: int, stop: int) -> None:
+        """An access of bytes start..stop-1.  Raises Race."""
+        self.note_all(clock, line, kind, self.last[READ][start:stop], self.last[WRITE][start:stop])
+
+    def note_all(self, clock: Clock, line: int, kind: int, reads: Accesses, writes: Accesses) -> None:
+        """An access of the bytes whose last reads and writes these views hold.  Raises Race."""
+        own = clock.component << AT_COMPONENT | clock.time << LINE_BITS | line
+        if not writes.size:
+            return
+        self._check(clock, line, kind, WRITE, writes)
+        if kind == WRITE:
+            self._check(clock, line, kind, READ, reads)
+            writes[...] = own
+        elif self._rng.random() < 0.5:
+            reads[...] = own
+        else:  # in the place of those alone that come before it
+            before = clock.seen[reads >> AT_COMPONENT] >= (reads >> LINE_BITS) & TIME_MASK
+            reads[before] = own
+
+    def _check(self, clock: Clock, line: int, kind: int, other: int, accesses: Accesses) -> None:
+        """Raise Race where one of these accesses does not come before this one."""
+        if accesses.size <= 16:  # of one element, which is accessed as a whole
+            first = int(accesses.flat[0])
+            if clock.seen[first >> AT_COMPONENT] >= (first >> LINE_BITS) & TIME_MASK:
+                return
+        late = clock.seen[accesses >> AT_COMPONENT] < (accesses >> LINE_BITS) & TIME_MASK
+        if late.any():
+            there = self._lines.text(int(accesses[late].flat[0]) & LINE_MASK)
+            at = int(np.flatnonzero(late.reshape(-1))[0])
+            raise Race(
+                f"{self.what} of PE {self.pe}, byte {at} of this access: {VERBS[kind]} at {self._lines.text(line)}, and "
+                f"{VERBS[other]} at {there}: nothing orders one before the other"
+            )
