@@ -25,6 +25,7 @@ from .errors import (
     Unsupported,
 )
 from .mpi.comm import Comm
+from .simulation import simulate
 from .start import init
 from .team import Team
 from .wall_time import timings
@@ -45,6 +46,7 @@ __all__ = [
     "TwoThreads",
     "Unsupported",
     "init",
+    "simulate",
     "specialised",
     "timings",
 ]

@@ -1,8 +1,8 @@
 """Vector clocks: which accesses come before which, by what the rules guarantee and not by how a schedule went.
 
-An actor (a program, a stream, a warp, a message) has a component, and a clock that says how far into each component's time
-it has seen.  A release, such as a signal, gives a copy of the clock away, and time goes on; who acquires it, by a wait or
-a barrier, has seen what came before.
+An actor (a program, a warp, a message) has a component, and a clock that says how far into each component's time it has
+seen.  A release, such as a signal, gives a copy of the clock away, and time goes on; who acquires it, by a wait or a
+barrier, has seen what came before.
 """
 
 from collections.abc import Hashable
@@ -23,7 +23,7 @@ class Clock:
 
     __slots__ = ("clocks", "component", "seen", "time")
 
-    def __init__(self, clocks: "Clocks", name: Hashable, *before: Seen):
+    def __init__(self, clocks: "Clocks", name: Hashable, *before: Seen | None):
         self.clocks, self.component = clocks, clocks.component(name)
         self.seen: Seen = np.zeros(CAPACITY, np.int64)
         for one in before:

@@ -6,7 +6,6 @@ What all threads of a block do together, one warp does, which is drawn: it begin
 A body takes the warp that calls it, and the arguments of the primitive.
 """
 
-from collections.abc import Callable
 from ctypes import CDLL, c_double, c_float
 from ctypes.util import find_library
 from typing import Any
@@ -17,7 +16,7 @@ from greenlet import getcurrent
 from ..kernels.slots import slot_at
 from .shadow import WRITE
 
-Body = Callable[..., Any]
+Body = Any  # a function
 IMPLEMENTATIONS: dict[str, Body] = {}
 
 
@@ -174,10 +173,8 @@ def by_parts(b, count, dst, sources, op, closes, residual=0):
     for at, dtype in (dst, *moved):
         b.memory.elements(b.pe, at, count, dtype)
     for start, stop in b.scheduler.cuts(count):
-        n, *addends = (
-            stop - start,
-            *(b.memory.elements(b.pe, at + start * dtype.itemsize, stop - start, dtype, b) for at, dtype in moved),
-        )
+        n = stop - start
+        addends = [b.memory.elements(b.pe, at + start * dtype.itemsize, n, dtype, b) for at, dtype in moved]
         rest = addends.pop() if residual else None
         total, (at, dtype) = combined(b, op, addends, closes, rest), dst
         b.memory.elements(b.pe, at + start * dtype.itemsize, n, dtype, b, WRITE)[:] = total

@@ -2,9 +2,9 @@
 
 import os
 import sys
+from types import FrameType
 
 _LIBRARY = os.path.dirname(os.path.dirname(__file__)) + os.sep
-_KERNELS = os.sep + "kernels" + os.sep
 UNKNOWN = 0
 
 
@@ -23,13 +23,16 @@ class Lines:
             self._places.append(place)
         return found
 
-    def here(self, within: str = "") -> int:
-        """The innermost line that runs and is not of the library.  within: what it belongs to, in words"""
-        frame = sys._getframe(1)
+    def here(self) -> int:
+        """The innermost line that runs and is not of the library."""
+        return self.of(sys._getframe(1))
+
+    def of(self, frame: FrameType | None) -> int:
+        """The innermost line of a frame, and of those below it, that is not of the library."""
         while frame is not None:
             if not is_library(frame.f_code.co_filename):
-                return self.number((frame.f_code.co_filename, frame.f_lineno, within or frame.f_code.co_name))
-            frame = frame.f_back  # type: ignore[assignment]
+                return self.number((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
+            frame = frame.f_back
         return UNKNOWN
 
     def text(self, number: int) -> str:

@@ -51,7 +51,7 @@ class Memory:
 
     def __init__(self, n_pes: int, nbytes: int, rng: Random):
         self.bytes = [np.zeros(nbytes, np.uint8) for _ in range(n_pes)]
-        self.words = [memoryview(one).cast("q") for one in self.bytes]
+        self.words = [_words_of(one) for one in self.bytes]
         self.clocks, self.lines, self.size, self._rng = Clocks(), Lines(), nbytes, rng
         self.checks = True  # whether races are looked for
         self._objects = [Object(0, 0, "no array")]
@@ -155,7 +155,7 @@ class Memory:
             raise OutOfBounds(f"address {address} of a word is not aligned")
         if found.bytes is None:
             return self.words[pe][address >> 3 : (address >> 3) + 1]
-        return memoryview(found.bytes[address - found.start :][:8]).cast("q")
+        return _words_of(found.bytes[address - found.start :][:8])
 
     def load(self, pe: int, address: int) -> int:
         """A word of a PE.  Raises OutOfBounds."""
@@ -173,10 +173,37 @@ class Memory:
         """An object that nobody may access any more."""
         self._objects[bisect_right(self._starts, address) - 1].lives = False
 
+    @property
+    def free_bytes(self) -> int:
+        """That can still be allocated."""
+        return self.size - self._objects[-1].stop - 2 * GAP_BYTES
+
+    def is_taken(self, address: int) -> bool | None:
+        """Whether symmetric memory is allocated; None for what is not symmetric."""
+        found = self._objects[bisect_right(self._starts, address) - 1]
+        return None if found.plain else found.lives and address < found.stop
+
+    def knows(self, pe: int, address: int) -> bool:
+        """Whether an address is that of an array of the process that a PE has passed."""
+        return any(one.start <= address < one.stop for one in self._of_process[pe])
+
+    def whole(self, pe: int, address: int) -> Bytes:
+        """All bytes of the object that begins at an address."""
+        found = self._objects[bisect_right(self._starts, address) - 1]
+        return self.bytes[pe][found.start : found.stop]
+
+    def share(self, pe: int, address: int, shared: bool) -> None:
+        """Let puts start from a plain array, or no longer."""
+        self.object_at(pe, address, 0).plain = not shared
+
     def described(self, pe: int, address: int) -> str:
         """Such as "byte 8 of an array of ring.py:12"."""
         found = self.object_at(*located(pe, address), 0)
         return f"byte {located(pe, address)[1] - found.start} of {found.what}"
+
+
+def _words_of(of_bytes: Any) -> memoryview:
+    return memoryview(of_bytes).cast("q")
 
 
 def located(pe: int, address: int) -> tuple[int, int]:

@@ -32,7 +32,8 @@ class Stores:
 
     def __init__(self, network: "Network", pe: int):
         self.pe, self.priority = pe, 0.0
-        self._network, self._parts = network, []
+        self._network = network
+        self._parts: list[Any] = []
         self._listed = False
 
     def add(self, pe: int, dst: int, data: np.ndarray, line: Seen | None) -> None:

@@ -17,6 +17,7 @@ LINE_BITS, TIME_BITS = 20, 31
 AT_COMPONENT = LINE_BITS + TIME_BITS
 LINE_MASK, TIME_MASK = (1 << LINE_BITS) - 1, (1 << TIME_BITS) - 1
 READ, WRITE = 0, 1
+SMALL_BYTES = 8
 VERBS = ("read", "written")
 
 Accesses = np.ndarray[Any, Any]
@@ -53,9 +54,9 @@ class Shadow:
 
     def _check(self, clock: Clock, line: int, kind: int, other: int, accesses: Accesses) -> None:
         """Raise Race where one of these accesses does not come before this one."""
-        if accesses.size <= 16:  # of one element, which is accessed as a whole
-            first = int(accesses.flat[0])
-            if clock.seen[first >> AT_COMPONENT] >= (first >> LINE_BITS) & TIME_MASK:
+        if accesses.size <= SMALL_BYTES:  # of an element or two, which are accessed as a whole
+            ends = int(accesses.flat[0]), int(accesses.flat[-1])
+            if all(clock.seen[one >> AT_COMPONENT] >= (one >> LINE_BITS) & TIME_MASK for one in ends):
                 return
         late = clock.seen[accesses >> AT_COMPONENT] < (accesses >> LINE_BITS) & TIME_MASK
         if late.any():

@@ -12,8 +12,9 @@ from seed import SEED
 
 from pennympi.kernels.algorithm import Topology
 from pennympi.kernels.block import fence, put, signal, wait
-from pennympi.simulator.device import Launch, Machine
+from pennympi.simulator.device import Machine
 from pennympi.simulator.faults import Fault
+from pennympi.simulator.launches import Launch
 from pennympi.simulator.network import COPIED, IN_ORDER
 
 RUNS = 2  # of each case

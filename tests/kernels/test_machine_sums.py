@@ -9,7 +9,8 @@ from seed import SEED
 
 from pennympi.kernels.block import block, is_leader, write_epoch
 from pennympi.kernels.in_kernel import GridBarrier, add_to_bins, all_sum, grid_barrier_words, last_grid_barrier, no_bins
-from pennympi.simulator.device import Launch, Machine
+from pennympi.simulator.device import Machine
+from pennympi.simulator.launches import Launch
 from pennympi.simulator.network import NETWORKS
 
 PROGRAMS, BARRIERS = 12, 3

@@ -6,8 +6,9 @@ from random import Random
 
 import numpy as np
 
-from pennympi.simulator.device import DTYPES, Machine
+from pennympi.simulator.device import Machine
 from pennympi.simulator.faults import Fault
+from pennympi.simulator.launches import DTYPES
 from pennympi.simulator.memory import SCRIBBLE
 
 ARRAY_BYTES = 1 << 16  # of one of a user's arrays

@@ -7,7 +7,8 @@ import numpy as np
 from parts import end_of, starts_of
 
 from pennympi.kernels.algorithm import Algorithm
-from pennympi.simulator.device import DTYPES, Launch, Machine
+from pennympi.simulator.device import Machine
+from pennympi.simulator.launches import DTYPES, Launch
 
 from .arrays import Held, values
 from .team import Team, fill

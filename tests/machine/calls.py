@@ -4,7 +4,7 @@ import numpy as np
 from greenlet import getcurrent
 
 from pennympi.kernels.algorithm import Algorithm
-from pennympi.simulator.device import DTYPES, Launch
+from pennympi.simulator.launches import DTYPES, Launch
 
 from .arrays import Held, values
 from .by_counts import BY_COUNTS, by_counts

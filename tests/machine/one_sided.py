@@ -9,7 +9,7 @@ from greenlet import getcurrent
 
 from pennympi.kernels import rma
 from pennympi.kernels.exchange import Form
-from pennympi.simulator.device import Launch
+from pennympi.simulator.launches import Launch
 
 from .arrays import Held, must_be, values
 from .team import FIRST_EPOCHS, Team, allocated, prepared, tagged, words

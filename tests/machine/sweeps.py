@@ -9,8 +9,9 @@ import numpy as np
 from pennympi.kernels.sweep import resident
 from pennympi.kernels.sweep.norm import LEVEL_BYTES
 from pennympi.kernels.sweep.records import Box, SweepFields
-from pennympi.simulator.device import Launch, Machine
+from pennympi.simulator.device import Machine
 from pennympi.simulator.implementations import by_one
+from pennympi.simulator.launches import Launch
 from pennympi.stencil.grid.decomposition import Decomposition, factorings, with_halo
 from pennympi.stencil.grid.messages import points_of
 

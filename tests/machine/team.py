@@ -13,7 +13,8 @@ from pennympi.job.control import tag_of
 from pennympi.kernels.algorithm import Algorithm, Limits, Plan, Topology
 from pennympi.kernels.block import EPOCH_BITS
 from pennympi.kernels.plans import VECTOR_ELEMS
-from pennympi.simulator.device import DTYPES, Launch, Machine
+from pennympi.simulator.device import Machine
+from pennympi.simulator.launches import DTYPES, Launch
 from pennympi.simulator.network import COPIED, POINTER
 
 from .arrays import Arrays

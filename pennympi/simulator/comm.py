@@ -1,0 +1,81 @@
+"""Stands where mpi4py's communicator stands: calls of the host that move Python objects."""
+
+from typing import Any
+
+from greenlet import getcurrent
+from mpi4py import MPI
+
+from ..errors import Unsupported
+from .device import Machine
+from .job import Group
+
+
+class Comm:
+    """A communicator of all PEs of a simulated team.  One object for all: a call is that of the PE that runs."""
+
+    def __init__(self, machine: Machine):
+        self._group, self._meetings = Group(machine), [0] * machine.n_pes
+        self._machine = machine
+
+    @property
+    def rank(self) -> int:
+        """The PE that asks."""
+        program: Any = getcurrent()
+        return int(program.pe)
+
+    @property
+    def size(self) -> int:
+        return self._machine.n_pes
+
+    def Get_rank(self) -> int:
+        return self.rank
+
+    def Get_size(self) -> int:
+        return self.size
+
+    def allgather(self, obj: Any) -> list[Any]:
+        return self._gather(obj, "allgather")
+
+    def gather(self, obj: Any, root: int = 0) -> list[Any] | None:
+        found = self._gather(obj, "gather")
+        return found if self.rank == root else None
+
+    def bcast(self, obj: Any = None, root: int = 0) -> Any:
+        return self._gather(obj, "bcast")[root]
+
+    def scatter(self, obj: Any, root: int = 0) -> Any:
+        return self._gather(obj, "scatter")[root][self.rank]
+
+    def alltoall(self, obj: Any) -> list[Any]:
+        return [theirs[self.rank] for theirs in self._gather(obj, "alltoall")]
+
+    def allreduce(self, obj: Any, op: Any = MPI.SUM) -> Any:
+        total, *others = self._gather(obj, "allreduce")
+        for one in others:
+            total = op(total, one)
+        return total
+
+    def reduce(self, obj: Any, op: Any = MPI.SUM, root: int = 0) -> Any:
+        total = self.allreduce(obj, op)
+        return total if self.rank == root else None
+
+    def barrier(self) -> None:
+        self._gather(None, "barrier")
+
+    Barrier = barrier
+
+    def Dup(self) -> "Comm":
+        """This one."""
+        return self
+
+    def Free(self) -> None:
+        """Do nothing."""
+
+    def _gather(self, obj: Any, what: str) -> list[Any]:
+        me = self.rank
+        self._meetings[me] += 1
+        self._group.enter(me, self._meetings[me] - 1, what)
+        return self._group.gather(me, self._meetings[me], obj, f"{what} of the communicator")
+
+    def __getattr__(self, name: str) -> Any:
+        raise Unsupported(f"the communicator of a simulated team has no {name}: it has allgather, bcast, barrier and such")

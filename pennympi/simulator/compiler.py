@@ -1,0 +1,69 @@
+"""Kernels of a simulated team, which plain Python runs."""
+
+from collections.abc import Callable, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from ..arrays.dtypes import DType
+from ..backend import Run
+from ..compile.bind import is_tagged, records
+from ..compile.options import PLAIN, KernelOptions
+from ..errors import Unsupported
+from .heap import Heap
+from .launches import Launch
+from .streams import Streams
+
+BYTES = np.dtype("uint8"), np.dtype("uint8")
+
+
+def dtypes_of(dtype: DType) -> tuple[Any, Any]:
+    """NumPy's dtypes of the elements and of the partials."""
+    if dtype.acc_bytes == dtype.item_bytes:
+        return dtype.numpy, dtype.numpy
+    if dtype.acc_bytes > 8:
+        raise Unsupported(f"the simulator has no avg of {dtype.name}: take a narrower type")
+    return dtype.numpy, np.dtype(f"{dtype.kind.replace('b', 'f')}{dtype.acc_bytes}")
+
+
+class SimulatedKernel:
+    """See ``pennympi.backend.Kernel``."""
+
+    def __init__(self, heap: Heap, streams: Streams, me: int, kernel: Callable[..., Any], name: str, options: KernelOptions):
+        self._heap, self._streams, self._me, self._kernel, self._name = heap, streams, me, kernel, name
+        self._records, self._tagged, self._dtypes, self._op = list(records(kernel).values()), is_tagged(kernel), BYTES, "sum"
+        if options.reduction:
+            dtype, self._op = options.reduction
+            self._dtypes = dtypes_of(dtype)
+        elif options.elements:
+            self._dtypes = dtypes_of(options.elements)
+
+    def launch(self, blocks: int, args: Sequence[int | float], stream: int, threads: int = 0) -> None:
+        """Enqueue the kernel.  A launch with a plain array of the process has run when this returns."""
+        numbers = iter((self._me, *args))
+        given = [one(*islice(numbers, len(one._fields))) if one else next(numbers) for one in self._records]
+        launch = Launch(self._name, self._kernel, given, blocks, self._dtypes, self._op, tagged=self._tagged)
+        self._streams.push(launch, stream, any(map(self._heap.is_of_process, args)))
+
+    def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...], threads: int = 0) -> Run:
+        """The launch with the arguments of the indices ``left_open`` to be given at each call."""
+        values = list(args)
+
+        def run(*given: int) -> None:
+            for i, value in zip(left_open, given, strict=False):
+                values[i] = value
+            self.launch(blocks, values, given[-1])
+
+        return run
+
+
+class Compiler:
+    """See ``pennympi.backend.Compiler``."""
+
+    def __init__(self, heap: Heap, streams: Streams, me: int):
+        self._heap, self._streams, self._me = heap, streams, me
+
+    def kernel(self, kernel: Callable[..., Any], name: str, options: KernelOptions = PLAIN) -> SimulatedKernel:
+        """The kernel as it is."""
+        return SimulatedKernel(self._heap, self._streams, self._me, kernel, name, options)
