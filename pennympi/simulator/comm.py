@@ -78,4 +78,6 @@ class Comm:
         return self._group.gather(me, self._meetings[me], obj, f"{what} of the communicator")
 
     def __getattr__(self, name: str) -> Any:
-        raise Unsupported(f"the communicator of a simulated team has no {name}: it has allgather, bcast, barrier and such")
+        raise Unsupported(
+            f"the communicator of a simulated team has no {name}: it has allgather, bcast, barrier and such"
+        )

@@ -30,9 +30,16 @@ def dtypes_of(dtype: DType) -> tuple[Any, Any]:
 class SimulatedKernel:
     """See ``pennympi.backend.Kernel``."""
 
-    def __init__(self, heap: Heap, streams: Streams, me: int, kernel: Callable[..., Any], name: str, options: KernelOptions):
+    def __init__(
+        self, heap: Heap, streams: Streams, me: int, kernel: Callable[..., Any], name: str, options: KernelOptions
+    ):
         self._heap, self._streams, self._me, self._kernel, self._name = heap, streams, me, kernel, name
-        self._records, self._tagged, self._dtypes, self._op = list(records(kernel).values()), is_tagged(kernel), BYTES, "sum"
+        self._records, self._tagged, self._dtypes, self._op = (
+            list(records(kernel).values()),
+            is_tagged(kernel),
+            BYTES,
+            "sum",
+        )
         if options.reduction:
             dtype, self._op = options.reduction
             self._dtypes = dtypes_of(dtype)

@@ -170,10 +170,10 @@ class Heap:
             return
         found = self._memory.object_at(pe, address - self._starts[pe], 0)
         low = address - self._starts[pe] - found.start
+        shadow = self._memory.shadow(pe, found)
+        if array.nbytes == found.stop - found.start:
+            shadow.note(actor.clock, actor.line(), kind, 0, array.nbytes)
+            return
         shape, strides = (*array.shape, array.itemsize), (*(8 * one for one in array.strides), 8)
-        reads, writes = (
-            as_strided(last[low:], shape, strides) for last in self._memory.shadow(pe, found).last
-        )
-        self._memory.shadow(pe, found).note_all(actor.clock, actor.line(), kind, reads, writes)
-
-
+        reads, writes = (as_strided(last[low:], shape, strides) for last in shadow.last)
+        shadow.note_all(actor.clock, actor.line(), kind, reads, writes)

@@ -178,5 +178,3 @@ class Warp(Fiber):
             where = f"PE {self.pe}, block {self.block.index}, warp {self.number}; launched at {launched}"
             fault.add_note(f"in {self.launch.what}, {where}")
             raise
-
-

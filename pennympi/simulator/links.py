@@ -23,7 +23,9 @@ class Links:
         network, pes = machine.network, range(machine.n_pes)
         self.by_pointer: Sequence[bool] = [network.by_pointer(me, pe) for pe in pes]
         offsets = [0 if pe == me else (1 + pe) * PEER for pe in pes]
-        self.offsets: Sequence[int | None] = [one if by else None for one, by in zip(offsets, self.by_pointer, strict=True)]
+        self.offsets: Sequence[int | None] = [
+            one if by else None for one, by in zip(offsets, self.by_pointer, strict=True)
+        ]
         one_node = all(network.by_pointer(0, pe) for pe in pes)
         self.stores = self.ll128_safe = one_node or network.kind == COPIED
         self.ll128_in_nodes, self.multicast = True, network.kind == POINTER and machine.multicast

@@ -3,6 +3,7 @@
 Of several reads that nothing orders one is kept, drawn by the schedule's seed.
 """
 
+import mmap
 from random import Random
 from typing import Any
 
@@ -17,10 +18,19 @@ LINE_BITS, TIME_BITS = 20, 31
 AT_COMPONENT = LINE_BITS + TIME_BITS
 LINE_MASK, TIME_MASK = (1 << LINE_BITS) - 1, (1 << TIME_BITS) - 1
 READ, WRITE = 0, 1
-SMALL_BYTES = 8
+SMALL_BYTES, LARGE_BYTES = 8, 4096
 VERBS = ("read", "written")
 
 Accesses = np.ndarray[Any, Any]
+
+
+def _packed(clock: Clock, line: int) -> int:
+    return clock.component << AT_COMPONENT | clock.time << LINE_BITS | line
+
+
+def _zeros(n: int) -> Accesses:
+    """n zeros, whose pages are taken when they are touched: numpy.zeros may clear memory that it has."""
+    return np.frombuffer(mmap.mmap(-1, max(8 * n, 1)), np.int64, n)
 
 
 class Shadow:
@@ -31,17 +41,33 @@ class Shadow:
 
     def __init__(self, what: str, pe: int, nbytes: int, lines: Lines, rng: Random):
         self.what, self.pe, self._lines, self._rng = what, pe, lines, rng
-        self.last = np.zeros(nbytes, np.int64), np.zeros(nbytes, np.int64)  # reads, writes
+        self._nbytes = nbytes
+        self._last: tuple[Accesses, Accesses] | None = None  # made when it is needed, as it may be large
+        self._whole = np.zeros(1, np.int64)  # the last write of all bytes
+
+    @property
+    def last(self) -> tuple[Accesses, Accesses]:
+        """Of each byte, the last read and the last write since the last write of all bytes."""
+        self._last = self._last or (_zeros(self._nbytes), _zeros(self._nbytes))
+        return self._last
 
     def note(self, clock: Clock, line: int, kind: int, start: int, stop: int) -> None:
         """An access of bytes start..stop-1.  Raises Race."""
+        if kind == WRITE and stop - start == self._nbytes > LARGE_BYTES:
+            for other in (WRITE, READ) if self._last else ():
+                self._check(clock, line, kind, other, self.last[other])
+            self._check(clock, line, kind, WRITE, self._whole)
+            self._whole[0] = _packed(clock, line)
+            self._last = None
+            return
         self.note_all(clock, line, kind, self.last[READ][start:stop], self.last[WRITE][start:stop])
 
     def note_all(self, clock: Clock, line: int, kind: int, reads: Accesses, writes: Accesses) -> None:
         """An access of the bytes whose last reads and writes these views hold.  Raises Race."""
-        own = clock.component << AT_COMPONENT | clock.time << LINE_BITS | line
+        own = _packed(clock, line)
         if not writes.size:
             return
+        self._check(clock, line, kind, WRITE, self._whole)
         self._check(clock, line, kind, WRITE, writes)
         if kind == WRITE:
             self._check(clock, line, kind, READ, reads)
@@ -56,6 +82,9 @@ class Shadow:
         """Raise Race where one of these accesses does not come before this one."""
         if accesses.size <= SMALL_BYTES:  # of an element or two, which are accessed as a whole
             ends = int(accesses.flat[0]), int(accesses.flat[-1])
+        else:
+            ends = int(accesses.min()), int(accesses.max())
+        if accesses.size <= SMALL_BYTES or ends[0] == ends[1]:
             if all(clock.seen[one >> AT_COMPONENT] >= (one >> LINE_BITS) & TIME_MASK for one in ends):
                 return
         late = clock.seen[accesses >> AT_COMPONENT] < (accesses >> LINE_BITS) & TIME_MASK

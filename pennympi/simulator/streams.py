@@ -13,7 +13,6 @@ from greenlet import getcurrent
 from ..backend import Body
 from ..memory.order import Order
 from . import device
-from .clocks import Seen
 from .launches import Launch
 
 
@@ -196,5 +195,3 @@ class Streams:
 
     def record_at_end(self, event: Any, handle: int, end: Any) -> Any:
         """Never called: there are no captures."""
-
-
