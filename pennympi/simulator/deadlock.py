@@ -12,9 +12,11 @@ MOST_NAMED = 8
 
 
 def described(machine: "Machine") -> str:
-    """The waits that nothing ends; those for others of the same PE come last."""
+    """The waits that nothing ends, but for those for launches that wait themselves."""
     waits = [fiber for fiber in machine.alive if not isinstance(fiber.waits_for[0], Block)]
-    waits.sort(key=lambda fiber: (fiber.waits_for[0] == "stream", fiber.pe))
+    busy = {fiber.pe for fiber in waits if isinstance(fiber, Warp)}
+    waits = [fiber for fiber in waits if fiber.waits_for[0] != "stream" or fiber.pe not in busy]
+    waits.sort(key=lambda fiber: fiber.pe)
     more = f"; and {len(waits) - MOST_NAMED} more" if len(waits) > MOST_NAMED else ""
     return "no PE can go on: " + "; ".join(_wait(machine, fiber) for fiber in waits[:MOST_NAMED]) + more
 

@@ -13,7 +13,7 @@ import numpy as np
 from .clocks import Clocks
 from .faults import OutOfBounds
 from .lines import Lines
-from .shadow import READ, WRITE, Shadow
+from .shadow import READ, VERBS, WRITE, Shadow
 
 GAP_BYTES = 64  # between objects, so that no access crosses from one into the next unseen
 POISON = 1 << 62  # what a PE that gave up adds to what it sends
@@ -88,18 +88,23 @@ class Memory:
             at = bisect_right(self._of_process[pe], address, key=lambda one: one.start) - 1
             found = self._of_process[pe][at] if at >= 0 else self._objects[0]
         if address + nbytes > found.stop or not found.lives:
-            raise OutOfBounds(self._outside(found, address, nbytes))
+            raise OutOfBounds(self._outside(pe, found, address, nbytes))
         return found
 
-    def _outside(self, found: Object, address: int, nbytes: int) -> str:
-        if not found.stop or address > found.stop + (1 << 20):
-            return f"{nbytes} bytes at {address}, where no array is"
+    def _outside(self, pe: int, found: Object, address: int, nbytes: int) -> str:
         if not found.lives:
             return f"{nbytes} bytes of {found.what}, which was freed"
-        return (
-            f"{nbytes} bytes from byte {address - found.start} on are outside their object, {found.what} of "
-            f"{found.stop - found.start} bytes"
-        )
+        after = self._after(pe, address)
+        if after and after.start - address < max(1, address - found.stop):
+            return f"{nbytes} bytes, {after.start - address} bytes before {after.what}"
+        size = found.stop - found.start
+        return f"{nbytes} bytes from byte {address - found.start} on, of {found.what}, which has {size} bytes"
+
+    def _after(self, pe: int, address: int) -> Object | None:
+        """The first object that begins after an address."""
+        objects = self._objects if address < self.size else self._of_process[pe]
+        at = bisect_right(objects, address, key=lambda one: one.start)
+        return objects[at] if at < len(objects) else None
 
     def view(self, pe: int, address: int, nbytes: int) -> Bytes:
         """The bytes at an address of PE ``pe``, which may be one of another PE's memory.  Raises OutOfBounds."""
@@ -122,7 +127,11 @@ class Memory:
         if nbytes <= 0:
             return self.bytes[pe][:0]
         pe, address = located(pe, address)
-        found = self.object_at(pe, address, nbytes)
+        try:
+            found = self.object_at(pe, address, nbytes)
+        except OutOfBounds as error:
+            where = f"{VERBS[kind]} at {self.lines.text(actor.line())}" if actor else VERBS[kind]
+            raise OutOfBounds(f"{error}, {where} on PE {actor.pe}" if actor else f"{error}, {where}") from None
         low = address - found.start
         if self.checks and actor is not None:
             self.shadow(pe, found).note(actor.clock, actor.line(), kind, low, low + nbytes)

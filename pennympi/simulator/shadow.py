@@ -55,22 +55,22 @@ class Shadow:
         """An access of bytes start..stop-1.  Raises Race."""
         if kind == WRITE and stop - start == self._nbytes > LARGE_BYTES:
             for other in (WRITE, READ) if self._last else ():
-                self._check(clock, line, kind, other, self.last[other])
-            self._check(clock, line, kind, WRITE, self._whole)
+                self._check(clock, line, kind, other, self.last[other], 0)
+            self._check(clock, line, kind, WRITE, self._whole, 0)
             self._whole[0] = _packed(clock, line)
             self._last = None
             return
-        self.note_all(clock, line, kind, self.last[READ][start:stop], self.last[WRITE][start:stop])
+        self.note_all(clock, line, kind, self.last[READ][start:stop], self.last[WRITE][start:stop], start)
 
-    def note_all(self, clock: Clock, line: int, kind: int, reads: Accesses, writes: Accesses) -> None:
-        """An access of the bytes whose last reads and writes these views hold.  Raises Race."""
+    def note_all(self, clock: Clock, line: int, kind: int, reads: Accesses, writes: Accesses, at: int = 0) -> None:
+        """An access of the bytes, from ``at`` on, whose last reads and writes these views hold.  Raises Race."""
         own = _packed(clock, line)
         if not writes.size:
             return
-        self._check(clock, line, kind, WRITE, self._whole)
-        self._check(clock, line, kind, WRITE, writes)
+        self._check(clock, line, kind, WRITE, self._whole, at)
+        self._check(clock, line, kind, WRITE, writes, at)
         if kind == WRITE:
-            self._check(clock, line, kind, READ, reads)
+            self._check(clock, line, kind, READ, reads, at)
             writes[...] = own
         elif self._rng.random() < 0.5:
             reads[...] = own
@@ -78,7 +78,7 @@ class Shadow:
             before = clock.seen[reads >> AT_COMPONENT] >= (reads >> LINE_BITS) & TIME_MASK
             reads[before] = own
 
-    def _check(self, clock: Clock, line: int, kind: int, other: int, accesses: Accesses) -> None:
+    def _check(self, clock: Clock, line: int, kind: int, other: int, accesses: Accesses, start: int) -> None:
         """Raise Race where one of these accesses does not come before this one."""
         if accesses.size <= SMALL_BYTES:  # of an element or two, which are accessed as a whole
             ends = int(accesses.flat[0]), int(accesses.flat[-1])
@@ -90,8 +90,8 @@ class Shadow:
         late = clock.seen[accesses >> AT_COMPONENT] < (accesses >> LINE_BITS) & TIME_MASK
         if late.any():
             there = self._lines.text(int(accesses[late].flat[0]) & LINE_MASK)
-            at = int(np.flatnonzero(late.reshape(-1))[0])
+            at = start + int(np.flatnonzero(late.reshape(-1))[0])
             raise Race(
-                f"{self.what} of PE {self.pe}, byte {at} of this access: {VERBS[kind]} at {self._lines.text(line)}, and "
+                f"byte {at} of {self.what} of PE {self.pe} is {VERBS[kind]} at {self._lines.text(line)}, and "
                 f"{VERBS[other]} at {there}: nothing orders one before the other"
             )
