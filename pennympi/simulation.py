@@ -84,13 +84,14 @@ def running(schedule: Schedule, on_pe: Callable[[Schedule], Any]) -> None:
     from .team import Team
 
     schedule.make_team = Team
-    world = MPI.COMM_WORLD
+    mpi: Any = MPI
+    world = mpi.COMM_WORLD
     quiet: Any = nullcontext() if schedule.number == 0 or schedule.is_repeated else redirect_stdout(StringIO())
     state.simulation = schedule
-    MPI.COMM_WORLD = schedule.comm  # type: ignore[misc]
+    mpi.COMM_WORLD = schedule.comm
     try:
         with quiet:
             schedule.run(lambda: on_pe(schedule))
     finally:
         state.simulation = None
-        MPI.COMM_WORLD = world  # type: ignore[misc]
+        mpi.COMM_WORLD = world

@@ -4,6 +4,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextvars import Context, copy_context
 from random import Random
+from typing import NamedTuple
 
 import numpy as np
 from greenlet import getcurrent
@@ -22,8 +23,15 @@ from .network import COPIED, POINTER, Network
 from .scheduler import Patience, Scheduler
 
 MEMORY_BYTES = 8 << 20  # of a PE
-MAX_BLOCKS, BUFFER_BYTES = (1, 2, 4), (1 << 14, 1 << 16)
 SLOTS = (1, 2, 8)  # blocks of a launch that run at a time
+
+
+class Abilities(NamedTuple):
+    """What the devices of a machine can do: fields of ``pennympi.backend.Backend``, and of its ``Peers``."""
+
+    max_blocks: int = 1
+    buffer_bytes: int = 1 << 14
+    multicast: bool = False
 
 
 class Stream:
@@ -33,8 +41,9 @@ class Stream:
     slots: blocks that run at a time;  seen: by the launches that have ended, and by the one that runs when it began
     """
 
-    def __init__(self, machine: "Machine", me: int, slots: int):
-        self.machine, self.me, self.slots = machine, me, slots
+    def __init__(self, machine: "Machine", me: int):
+        self.machine, self.me = machine, me
+        self.slots = max(machine.rng.choice(SLOTS), machine.abilities.max_blocks)  # all blocks of an exchange run at once
         self.launches = deque[Launch]()  # the first one runs
         self.seen: Seen | None = None
         self._end: Seen | None = None
@@ -108,7 +117,14 @@ class Machine:
     context: of warps: garbage is added up without warnings
     """
 
-    def __init__(self, network: str, topology: Topology, rng: Random, memory_bytes: int = MEMORY_BYTES):
+    def __init__(
+        self,
+        network: str,
+        topology: Topology,
+        rng: Random,
+        memory_bytes: int = MEMORY_BYTES,
+        abilities: Abilities = Abilities(),  # noqa: B008 - it never changes
+    ):
         n_pes = topology.n_pes
         self.topology, self.rng, self.n_pes = topology, rng, n_pes
         self.memory = Memory(n_pes, memory_bytes, rng)
@@ -122,15 +138,14 @@ class Machine:
         self.noticed_why = set[int]()  # of counts
         self.alive: dict[Fiber, None] = {}
         self.has_ended = False
-        self.max_blocks, self.buffer_bytes = rng.choice(MAX_BLOCKS), rng.choice(BUFFER_BYTES)
-        self.multicast = rng.random() < 0.5
+        self.abilities = abilities
         self.call_texts: dict[int, str] = {}  # by tag
         self.results: dict[tuple[int, int], bytes] = {}  # by (PE, address): what symmetric arrays hold at the end
         with np.errstate(all="ignore"):
             self.context: Context = copy_context()
         self.patience = Patience(n_pes)
         self.network.gave_up = self.patience.gave_up
-        self.pes = [Stream(self, me, rng.choice(SLOTS)) for me in range(n_pes)]
+        self.pes = [Stream(self, me) for me in range(n_pes)]
         self.main = getcurrent()  # all blocks return to it
 
     def run(self) -> None:

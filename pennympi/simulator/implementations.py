@@ -116,9 +116,10 @@ def store(b, base, index, value):
 @each
 def add_shared(b, base, index, value):
     word = base + 8 * index
-    b.memory.clocks.exchange(b.clock, b.pe, word)
+    b.clock.acquire(b.memory.clocks.words.get((b.pe, word)))
     b.memory.write(b, b.pe, word, 8)
     b.memory.store(b.pe, word, b.memory.load(b.pe, word) + value)
+    b.memory.clocks.exchange(b.clock, b.pe, word)
     b.pause()
 
 

@@ -28,7 +28,7 @@ class Links:
         ]
         one_node = all(network.by_pointer(0, pe) for pe in pes)
         self.stores = self.ll128_safe = one_node or network.kind == COPIED
-        self.ll128_in_nodes, self.multicast = True, network.kind == POINTER and machine.multicast
+        self.ll128_in_nodes, self.multicast = True, network.kind == POINTER and machine.abilities.multicast
 
     def put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
         """False: kernels make all puts."""

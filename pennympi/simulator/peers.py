@@ -56,7 +56,7 @@ def stage_for_put(b, ctx, room, src, nbytes, pe):
 
 @one
 def get(b, ctx, dst, src, nbytes, pe):
-    if b.memory.is_plain(b.pe, dst) and not b.network.by_pointer(b.pe, pe):
+    if b.memory.is_plain(b.pe, dst) and b.network.reads_later(b.pe, pe):
         what = b.memory.described(b.pe, dst)
         raise Fault(f"a get by NVSHMEM into {what}, which is a plain array: it must be symmetric or registered")
     for start, stop in parts(b, dst, src, nbytes, pe):

@@ -13,7 +13,7 @@ from ..errors import Unsupported
 from ..kernels.algorithm import Topology
 from .backend import make_backend
 from .comm import Comm
-from .device import Machine
+from .device import Abilities, Machine
 from .faults import Differs, Unawaited
 from .job import Group, SimulatedJob
 from .network import ANY_ORDER, COPIED, IN_ORDER, POINTER
@@ -26,20 +26,21 @@ MEMORY_BYTES = 1 << 29  # of a PE
 
 
 class Place(NamedTuple):
-    """A network, and how many PEs a node has (0: all)."""
+    """A network, how many PEs a node has (0: all), and the most blocks of a launch that waits for peers."""
 
     network: str
     node_pes: int
+    max_blocks: int
 
 
 PLACES = (
-    Place(POINTER, 0),
-    Place(ANY_ORDER, 1),
-    Place(COPIED, 2),
-    Place(POINTER, 0),
-    Place(ANY_ORDER, 2),
-    Place(IN_ORDER, 1),
-    Place(COPIED, 1),
+    Place(POINTER, 0, 4),
+    Place(ANY_ORDER, 1, 2),
+    Place(COPIED, 2, 1),
+    Place(POINTER, 0, 1),
+    Place(ANY_ORDER, 2, 4),
+    Place(IN_ORDER, 1, 2),
+    Place(COPIED, 1, 1),
 )
 
 
@@ -59,9 +60,8 @@ class Schedule:
         size = self.place.node_pes or n_pes
         topology = Topology(tuple(pe // size for pe in range(n_pes)))
         rng = Random(self.seed)
-        self.machine = machine = Machine(self.place.network, topology, rng, MEMORY_BYTES)
-        turn = number % len(PLACES)
-        machine.max_blocks, machine.buffer_bytes, machine.multicast = (4, 2, 1)[turn % 3], 1 << 14, turn == 0
+        abilities = Abilities(self.place.max_blocks, multicast=number % len(PLACES) == 0)
+        self.machine = machine = Machine(self.place.network, topology, rng, MEMORY_BYTES, abilities)
         self.comm = Comm(machine)
         self._groups: list[Group] = []
         self._inits = [0] * n_pes

@@ -13,6 +13,7 @@ from greenlet import getcurrent
 from ..backend import Body
 from ..memory.order import Order
 from . import device
+from .clocks import Seen
 from .launches import Launch
 
 
@@ -20,7 +21,8 @@ class Moment:
     """A place in a stream.  passed: whether the stream has come there;  seen: by all before it"""
 
     def __init__(self) -> None:
-        self.passed, self.seen = False, None  # type: bool, Seen | None
+        self.passed = False
+        self.seen: Seen | None = None
 
 
 class Event:
@@ -88,8 +90,7 @@ class Streams:
 
     def new(self, priority: str = "normal") -> Stream:
         """A new stream."""
-        slots = self._machine.rng.choice(device.SLOTS)
-        made = Stream(self, device.Stream(self._machine, self._pe, slots), priority)
+        made = Stream(self, device.Stream(self._machine, self._pe), priority)
         self._handles[made] = handle = len(self._handles)
         self._by_handle[handle] = made
         return made
@@ -191,7 +192,8 @@ class Streams:
     def wait_external(self, event: Any, handle: int) -> None:
         """Never called: there are no captures."""
 
-    wait_for_end = wait_external
+    def wait_for_end(self, handle: int, end: Any) -> None:
+        """Never called: there are no captures."""
 
     def record_at_end(self, event: Any, handle: int, end: Any) -> Any:
         """Never called: there are no captures."""

@@ -42,7 +42,7 @@ class TeamArray(np.ndarray[Any, Any]):
         run = partial(getattr(ufunc, method), *map(plain, inputs), **options)
         result = used_by_host(self.heap or heap_of(*inputs, *outs), used, run)
         if out is not None:
-            return outs[0] if len(outs) == 1 else outs
+            return next(iter(outs)) if len(outs) == 1 else outs
         return self._own(result)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
@@ -64,6 +64,10 @@ class TeamArray(np.ndarray[Any, Any]):
         used = [(super().__getitem__(within(key)), WRITE)] if is_place(key) else []
         run = partial(super().__setitem__, key, plain(value))
         used_by_host(self.heap, [(value, READ), *used], run)
+
+    def get(self) -> Any:
+        """A copy on the host, as of CuPy's arrays: the program waits for it."""
+        return np.frombuffer(self.tobytes(), self.dtype).reshape(self.shape).copy()
 
     def __iter__(self) -> Iterator[Any]:
         return (self[k] for k in range(len(self)))
