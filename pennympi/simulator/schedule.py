@@ -21,7 +21,6 @@ from .scheduler import TimeIsUp
 from .shadow import READ
 from .streams import Streams
 
-MOST_PES = 16
 MEMORY_BYTES = 1 << 29  # of a PE
 
 
@@ -47,15 +46,15 @@ PLACES = (
 class Schedule:
     """One run of a program on all PEs.
 
-    number: which one, from 0;  seed: of all that it draws;  is_repeated: its output is shown
+    number: which one, from 0;  seed: of all that it draws;  is_shown: its output
     comm:   in place of MPI.COMM_WORLD;  make_team: makes a team of a job and a backend
     returned: of each PE, what its program returned
     """
 
     make_team: Callable[..., Any]
 
-    def __init__(self, base: str, number: int, n_pes: int, is_repeated: bool):
-        self.number, self.seed, self.is_repeated = number, f"{base}/{number}", is_repeated
+    def __init__(self, base: str, number: int, n_pes: int, is_shown: bool):
+        self.number, self.seed, self.is_shown = number, f"{base}/{number}", is_shown
         self.place = PLACES[number % len(PLACES)]
         size = self.place.node_pes or n_pes
         topology = Topology(tuple(pe // size for pe in range(n_pes)))
@@ -134,7 +133,7 @@ def run_schedules(run: Callable[[Schedule], None], n_pes: int, seconds: float, s
     k = int(number or 0)
     while True:
         if k % len(PLACES) not in refused:
-            schedule = Schedule(base, k, n_pes, bool(number))
+            schedule = Schedule(base, k, n_pes, bool(number) or k == 0)
             schedule.machine.scheduler.end_s = float("inf") if number else end_s
             try:
                 run(schedule)
