@@ -25,7 +25,7 @@ class Lines:
 
     def here(self) -> int:
         """The innermost line that runs and is not of the library."""
-        return self.of(sys._getframe(1))
+        return self.of(sys._getframe(3))  # three functions of the library are above it at least
 
     def of(self, frame: FrameType | None) -> int:
         """The innermost line of a frame, and of those below it, that is not of the library."""

@@ -13,7 +13,7 @@ from simulator.planted import FAULTS, found
 
 import pennympi
 from pennympi.errors import CollectiveMismatchError, PennympiError, Unsupported
-from pennympi.kernels.block import Elements, Words, lanes, load, put, store
+from pennympi.kernels.block import Elements, lanes, load, store
 from pennympi.simulator.faults import Deadlock, Differs, OutOfBounds, Race, Unawaited
 from pennympi.simulator.schedule import PLACES
 
@@ -114,23 +114,19 @@ def test_a_program_that_leaves():
         pennympi.simulate(program, 3, 10)
 
 
-def outside(ctx, x: Elements, n: int):
+def outside(ctx, y: Elements, x: Elements, n: int):
     for i in lanes(0, n):
-        store(x, i, load(x, i + 1))
+        store(y, i, load(x, i + 1))
 
 
 @pytest.mark.parametrize("symmetric", (True, False))
 def test_an_access_outside_an_array(symmetric):
     def program(team):
         x = team.zeros(8) if symmetric else np.zeros(8)
-        team.kernel(outside)(1, x, 8)
+        team.kernel(outside)(1, team.zeros(8), x, 8)
 
     with pytest.raises(OutOfBounds, match=r"8 bytes from byte 64 on, of the .*array .* 64 bytes, read at .*\(outside\)"):
         pennympi.simulate(program, 2, 10)
-
-
-def first_come(ctx, x: Elements, word: Words, me: int):
-    put(ctx, x, x + 8 * (1 + me), 8, 0)
 
 
 def test_a_result_that_another_schedule_does_not_have():
