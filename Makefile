@@ -27,7 +27,7 @@ demo: .venv/.ready-demo  ## solve a Laplace problem on NP=4 ranks and draw it: a
 	$(IN_VENV) mpirun -np $(NP) python -m apps.jacobi $(DEMO) --plot demo/jacobi.png --output demo/jacobi.h5
 	@printf '%s\n' '' 'Look at demo/jacobi.png, then type:' \
 	    '  . .venv/bin/activate                                # puts python, mpirun and the commands on PATH' \
-	    '  mpirun -np 2 python examples/first_allreduce.py     # the first of eight short programs: examples/README.md' \
+	    '  mpirun -np 2 python examples/first_allreduce.py     # the first of nine short programs: examples/README.md' \
 	    '  mpirun -np 2 python -m apps.jacobi.textbook         # this solver in 100 lines' \
 	    '  mpirun -np 2 python -m pennympi                     # what it runs on here'
 

@@ -6,7 +6,7 @@ mpirun -np 4 python examples/own_kernel.py
 from mpi4py import MPI
 
 import pennympi
-from pennympi.kernels.block import Elements, Words, block, blocks, lanes, load, put_signal, store, wait
+from pennympi.kernels.block import Elements, Message, Words, block, blocks, lanes, load, put_signal, store, wait
 
 COUNT, ITEM_BYTES, BLOCKS, ROUNDS = 100_000, 4, 8, 3  # float32
 
@@ -16,7 +16,7 @@ def add_left(ctx, y: Elements, x: Elements, inbox: Elements, words: Words, value
     b = block()
     start, stop = b * COUNT // blocks(), (b + 1) * COUNT // blocks()  # this block's part
     at = start * ITEM_BYTES  # arrays come as addresses
-    put_signal(ctx, inbox + at, x + at, (stop - start) * ITEM_BYTES, words + 8 * b, value, right)
+    put_signal(ctx, Message(inbox + at, x + at, (stop - start) * ITEM_BYTES, right), words + 8 * b, value)
     wait(ctx, words + 8 * b, value, left)  # a block waits only for the block of its own number on another PE
     for i in lanes(start, stop):  # the threads of the block take turns
         store(y, i, load(x, i) + load(inbox, i))

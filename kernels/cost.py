@@ -38,6 +38,38 @@ class Size(NamedTuple):
         return -(-self.n_elems // (self.block_elems * pieces))
 
 
+class Counts(NamedTuple):
+    """What an algorithm does in a call.
+
+    rounds:   of a block
+    near_steps, net_steps: messages of a round that wait for one another, inside nodes and between nodes
+    messages: that a PE sends in a round;  signals: those that are messages of their own
+    sent:     bytes that a PE sends inside its node;  nic: bytes that the busiest NIC sends
+    moved, added: bytes that a PE copies, and that it reduces, in its own memory
+    packets:  the messages are packets;  overlaps: a round begins before the one before it has ended
+    """
+
+    rounds: int
+    near_steps: float
+    net_steps: float
+    messages: float
+    sent: float
+    nic: float
+    moved: float = 0
+    added: float = 0
+    signals: float = 0
+    packets: bool = False
+    overlaps: bool = False
+
+
+class Shots(NamedTuple):
+    """One or two shots, in each of which every PE sends to every other one.  packets, overlaps: as in ``Counts``"""
+
+    n: int
+    packets: bool
+    overlaps: bool
+
+
 @dataclass(frozen=True)
 class Machine:
     """Constants of one kind of device and its links, in microseconds and in GB/s (1e9 bytes per second).
@@ -67,51 +99,30 @@ class Machine:
     signal_us: float = 0
     shared_out: Mapping[str, int] = field(default_factory=dict)
 
-    def call_us(
-        self,
-        *,
-        rounds: int,
-        near_steps: float,
-        net_steps: float,
-        messages: float,
-        sent: float,
-        nic: float,
-        moved: float = 0,
-        added: float = 0,
-        signals: float = 0,
-        packets: bool = False,
-        overlaps: bool = False,
-    ) -> float:
-        """Microseconds of a call.
-
-        rounds:   of a block
-        near_steps, net_steps: messages of a round that wait for one another, inside nodes and between nodes
-        messages: that a PE sends in a round;  signals: those that are messages of their own
-        sent:     bytes that a PE sends inside its node;  nic: bytes that the busiest NIC sends
-        moved, added: bytes that a PE copies, and that it reduces, in its own memory
-        packets:  the messages are packets;  overlaps: a round begins before the one before it has ended
-        """
-        step_us, gb_s = (self.packet_step_us, self.packet_gb_s) if packets else (self.step_us, self.sent_gb_s)
+    def call_us(self, call: Counts) -> float:
+        """Microseconds of a call."""
+        step_us, gb_s = (self.packet_step_us, self.packet_gb_s) if call.packets else (self.step_us, self.sent_gb_s)
         return (
             self.launch_us
-            + (1 if overlaps else rounds) * (near_steps * step_us + net_steps * self.net_step_us)
-            + rounds * (messages * self.message_us + signals * self.signal_us)
-            + (sent / gb_s + nic / self.nic_gb_s) / 1e3
-            + (moved / self.moved_gb_s + added / self.added_gb_s) / 1e3
+            + (1 if call.overlaps else call.rounds) * (call.near_steps * step_us + call.net_steps * self.net_step_us)
+            + call.rounds * (call.messages * self.message_us + call.signals * self.signal_us)
+            + (call.sent / gb_s + call.nic / self.nic_gb_s) / 1e3
+            + (call.moved / self.moved_gb_s + call.added / self.added_gb_s) / 1e3
         )
 
 
-def shots_us(size: Size, topology: Topology, machine: Machine, shots: int, packets: bool, overlaps: bool) -> float:
-    """One or two shots, in each of which every PE sends to every other one: the vector, or a chunk of it each."""
-    n, largest, one_node = topology.n_pes, topology.largest_node, topology.n_nodes == 1
-    to_each = size.nbytes if shots == 1 else 2 * size.nbytes / n
+def shots_us(size: Size, topology: Topology, machine: Machine, shots: Shots) -> float:
+    """One shot of the vector, or two of a chunk of it for each PE."""
+    one_shot, n, largest, one_node = shots.n == 1, topology.n_pes, topology.largest_node, topology.n_nodes == 1
+    to_each = size.nbytes if one_shot else 2 * size.nbytes / n
     chunks = (n - 1) / n * size.nbytes
-    return machine.call_us(
-        rounds=size.rounds(1 if shots == 1 else n), near_steps=shots * one_node, net_steps=shots * (not one_node),
-        messages=shots * (n - 1), sent=(largest - 1) * to_each, nic=(n - largest) * to_each * largest / topology.n_rails,
-        moved=0 if shots == 1 else chunks, added=(n - 1) * size.nbytes if shots == 1 else chunks,
-        signals=0 if packets else shots * (n - 1), packets=packets, overlaps=overlaps,
-    )  # fmt: skip
+    return machine.call_us(Counts(
+        rounds=size.rounds(1 if one_shot else n), near_steps=shots.n * one_node, net_steps=shots.n * (not one_node),
+        messages=shots.n * (n - 1), sent=(largest - 1) * to_each,
+        nic=(n - largest) * to_each * largest / topology.n_rails, moved=0 if one_shot else chunks,
+        added=(n - 1) * size.nbytes if one_shot else chunks, signals=0 if shots.packets else shots.n * (n - 1),
+        packets=shots.packets, overlaps=shots.overlaps,
+    ))  # fmt: skip
 
 
 def ring_us(size: Size, topology: Topology, machine: Machine, n_rings: int) -> float:
@@ -119,8 +130,8 @@ def ring_us(size: Size, topology: Topology, machine: Machine, n_rings: int) -> f
     n, n_nodes = topology.n_pes, topology.n_nodes
     crossings = n_nodes if n_nodes > 1 else 0
     carried = (1 + size.widening) * (n - 1) / n * size.nbytes
-    return machine.call_us(
+    return machine.call_us(Counts(
         rounds=size.rounds(n), near_steps=2 * (n - 1) * (n - crossings) / n, net_steps=2 * (n - 1) * crossings / n,
         messages=2 * (n - 1), sent=carried, nic=carried / n_rings if n_nodes > 1 else 0, moved=(n + 1) / n * size.nbytes,
         added=(n - 1) / n * size.nbytes,
-    )  # fmt: skip
+    ))  # fmt: skip

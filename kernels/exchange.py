@@ -70,7 +70,7 @@ def exchange_put_signal(pe: PE, swap: Message, work: Work, max_blocks: int):
         nbytes = min(work.buffer_bytes, swap.nbytes - start)
         piece = stage_for_put(pe.ctx, work.outbox + block() * work.buffer_bytes, swap.src + start, nbytes, swap.peer)
         slot = work.inbox + theirs * work.buffer_bytes
-        put_signal(pe.ctx, slot, piece, nbytes, word(work.signals, theirs), epoch, swap.peer)
+        put_signal(pe.ctx, Message(slot, piece, nbytes, swap.peer), word(work.signals, theirs), epoch)
         wait(pe.ctx, word(work.signals, own), epoch, swap.peer)
         fence(pe.ctx)  # the peer's piece may be here before this PE's has left src, which may be dst, or the outbox
         copy(swap.dst + start, work.inbox + own * work.buffer_bytes, nbytes)

@@ -2,7 +2,7 @@
 # mypy: disable-error-code="empty-body"
 
 from .primitive import primitives
-from .records import Lines
+from .records import Lines, Message
 
 
 def put(ctx: int, dst: int, src: int, nbytes: int, pe: int) -> None:
@@ -23,8 +23,8 @@ def get(ctx: int, dst: int, src: int, nbytes: int, pe: int) -> None:
     """Read ``nbytes`` from the instance of ``src`` on ``pe`` to local ``dst``."""
 
 
-def put_signal(ctx: int, dst: int, src: int, nbytes: int, signal: int, value: int, pe: int) -> None:
-    """``put``, then set ``signal`` on ``pe`` (value < POISON): a thread that sees the value sees the data.  Two
+def put_signal(ctx: int, message: Message, signal: int, value: int) -> None:
+    """``put``, then set ``signal`` on the peer (value < POISON): a thread that sees the value sees the data.  Two
     messages from one PE to another may arrive in either order, so that a word has only one under way."""
 
 

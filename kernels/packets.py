@@ -5,19 +5,19 @@ A part of ``block.py``.  A slot of n bytes holds ``packed_bytes(n)`` of data, an
 # mypy: disable-error-code="empty-body"
 
 from .primitive import primitives
-from .records import PE, PacketRows, Packets, Piece
+from .records import PE, Message, PacketRows, Packets, Piece
 
 PACKET_BYTES, PACKET_DATA_BYTES = 128, 120  # a packet, and what it carries beside its epoch
 PACKETS_TOGETHER = 4  # packets that a warp writes at once
 GROUP_DATA_BYTES = PACKETS_TOGETHER * PACKET_DATA_BYTES
 
 
-def send_packets(ctx: int, slot: int, src: int, nbytes: int, epoch: int, pe: int) -> None:
-    """Write local src (nbytes,) as packets of this epoch to ``slot`` on PE ``pe``."""
+def send_packets(ctx: int, message: Message, epoch: int) -> None:
+    """Write local src (nbytes,) as packets of this epoch to the slot ``message.dst`` on the peer."""
 
 
-def receive_packets(ctx: int, dst: int, slot: int, nbytes: int, epoch: int, source: int) -> None:
-    """dst (nbytes,) = the packets of this epoch in the local ``slot``, as they arrive."""
+def receive_packets(ctx: int, message: Message, epoch: int) -> None:
+    """dst (nbytes,) = the peer's packets of this epoch in the local slot ``message.src``, as they arrive."""
 
 
 def receive_plus(ctx: int, piece: Piece, slot: int, epoch: int, source: int) -> None:

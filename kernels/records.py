@@ -95,7 +95,7 @@ class Parts(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A call between this PE and one other.
+    """Bytes that go from one PE to another.
 
     dst, src: addresses;  nbytes: of both
     peer:     the PE at the other end

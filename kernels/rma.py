@@ -37,7 +37,7 @@ def get_bytes(ctx: int, message: Message):
 def put_bytes_signal(ctx: int, message: Message, signal_word: int, value: int, counter: int):
     """``put_bytes``, then signal_word = value on the peer.  counter: an int32 word of this PE, 0 between launches."""
     if blocks() == 1:
-        put_signal(ctx, message.dst, message.src, message.nbytes, signal_word, value, message.peer)
+        put_signal(ctx, message, signal_word, value)
         fence(ctx)
     else:
         low, nbytes = share(message.nbytes)

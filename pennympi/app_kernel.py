@@ -4,6 +4,7 @@ import inspect
 import os
 import re
 from collections.abc import Callable
+from functools import cache
 from traceback import walk_tb
 from types import FunctionType
 from typing import Any, NoReturn
@@ -13,7 +14,7 @@ import numpy as np
 from .arrays.dtypes import MOVED, TABLE, DType, is_int
 from .backend import Kernel
 from .collectives.base import CollectiveContext
-from .compile.bind import annotated_kinds, annotations, parameters, records
+from .compile.bind import annotated_kinds, annotations, is_record, parameters, records, types_of_fields
 from .compile.digest import keyed
 from .compile.known import static_parameters
 from .compile.options import KernelOptions, LaunchBounds
@@ -48,6 +49,7 @@ class AppKernel:
         self._annotations, self._kinds = annotations(kernel), annotated_kinds(kernel)
         self._fitting = [_fitting(one, dtype) for one in self._annotations]
         self._compiled: dict[str, Kernel] = {}
+        self._fields_of = cache(types_of_fields)
 
     def __call__(self, blocks: int, *args: Any, stream: Any = None, threads: int | None = None) -> None:
         """Launch in stream order.
@@ -112,11 +114,18 @@ class AppKernel:
         for arg, (name, record) in zip(args, self._wanted, strict=True):
             if record is None:
                 values.append(arg)
-            elif isinstance(arg, record):
-                values += arg
             else:
-                raise TypeError(f"kernel {self._name} takes a {record.__name__} as {name}, not {type(arg).__name__}")
+                values += self._numbers_of(arg, name, record)
         return values
+
+    def _numbers_of(self, arg: Any, name: str, annotation: Any) -> list[Any]:
+        """A number, or the numbers of a record and of records in it.  Raises TypeError."""
+        if not is_record(annotation):
+            return [arg]
+        if not isinstance(arg, annotation):
+            raise TypeError(f"kernel {self._name} takes a {annotation.__name__} as {name}, not {type(arg).__name__}")
+        fields = zip(arg, self._fields_of(annotation).items(), strict=True)
+        return [number for value, (field, one) in fields for number in self._numbers_of(value, field, one)]
 
     def _number(self, i: int, value: Any) -> int | float:
         """A number as Python's int or float; an array's address.  Raises TypeError unless it fits its annotation."""

@@ -10,7 +10,7 @@ because two exchanges may be under way, and one may overtake the other.
 
 from typing import NamedTuple
 
-from pennympi.kernels.block import Words, fence, put_signal, read_epoch, wait
+from pennympi.kernels.block import Message, Words, fence, put_signal, read_epoch, wait
 
 from .loop_words import loop_at
 
@@ -88,7 +88,7 @@ def put_edge(ctx, band: Band, near: Near, epoch, top, left, right):
             row, at = band.new + top * band.pitch, left * band.item
             halo = band.new + (near.taller + 1) * band.pitch if side == BELOW else band.new
             word, pe = signal_word(near, epoch, side, left // COLUMNS), near.up if side == BELOW else near.down
-            put_signal(ctx, halo + at, row + at, (right - left) * band.item, word, epoch, pe)
+            put_signal(ctx, Message(halo + at, row + at, (right - left) * band.item, pe), word, epoch)
 
 
 def all_arrived(ctx, near: Near, state: Words):

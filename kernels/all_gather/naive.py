@@ -7,7 +7,7 @@ receives n-1 messages.
 from ..algorithm import ELEMENTS, Algorithm, per_pe
 from ..block import copy, put_signal, wait
 from ..plans import slots_plan
-from ..records import PE, Transfer, Work
+from ..records import PE, Message, Transfer, Work
 from ..slots import inbox_slots, outbox_of, slot_at, word, words
 from ..steps import load_epoch, peer, piece_nbytes, rounds, store_epoch
 
@@ -30,7 +30,7 @@ def naive(pe: PE, call: Transfer, work: Work):
         nbytes = piece_nbytes(call, start)
         copy(outbox, call.src + start, nbytes)
         for k in range(1, pe.n_pes):
-            put_signal(pe.ctx, slot_at(slots, pe.me), outbox, nbytes, word(arrived, pe.me), epoch, peer(pe, k))
+            put_signal(pe.ctx, Message(slot_at(slots, pe.me), outbox, nbytes, peer(pe, k)), word(arrived, pe.me), epoch)
         if own_out != call.src:
             copy(own_out + start, outbox, nbytes)
         for k in range(1, pe.n_pes):

@@ -7,7 +7,7 @@ sends n-1 parts, in n-1 messages, all to one neighbour.
 from ..algorithm import ELEMENTS, Algorithm, per_peer
 from ..block import copy, put_signal, wait
 from ..plans import slots_plan
-from ..records import PE, Transfer, Work
+from ..records import PE, Message, Transfer, Work
 from ..slots import inbox_of, outbox_of, word, words
 from ..steps import load_epoch, neighbours, piece_nbytes, rounds, store_epoch
 
@@ -30,7 +30,7 @@ def ring(pe: PE, call: Transfer, work: Work):
         arrived = words(work, epoch, pe.n_pes - 1)
         nbytes = piece_nbytes(call, start)
         copy(outbox, call.src + start, nbytes)
-        put_signal(pe.ctx, inbox, outbox, nbytes, arrived, epoch, succ)
+        put_signal(pe.ctx, Message(inbox, outbox, nbytes, succ), arrived, epoch)
         if own_out != call.src:
             copy(own_out + start, outbox, nbytes)
         part = pe.me
@@ -39,7 +39,7 @@ def ring(pe: PE, call: Transfer, work: Work):
             part = (part + pe.n_pes - 1) % pe.n_pes
             wait(pe.ctx, word(arrived, step), epoch, pred)
             if step < pe.n_pes - 2:
-                put_signal(pe.ctx, slot + call.piece_bytes, slot, nbytes, word(arrived, step + 1), epoch, succ)
+                put_signal(pe.ctx, Message(slot + call.piece_bytes, slot, nbytes, succ), word(arrived, step + 1), epoch)
             copy(call.out + part * call.nbytes + start, slot, nbytes)
     store_epoch(work, epoch)
 

@@ -7,7 +7,7 @@ after it, so that no two send to the same PE.  n-1 messages a PE.
 from ..algorithm import ELEMENTS, Algorithm, per_pe
 from ..block import copy, put_signal, wait
 from ..plans import slots_plan
-from ..records import PE, Transfer, Work
+from ..records import PE, Message, Transfer, Work
 from ..slots import inbox_slots, outbox_slots, slot_at, word, words
 from ..steps import first_round, peer, piece_nbytes, store_epoch
 
@@ -30,7 +30,8 @@ def pairwise(pe: PE, call: Transfer, work: Work):
         for k in range(1, pe.n_pes):
             to = peer(pe, k)
             copy(slot_at(parts, to), call.src + to * call.nbytes + start, nbytes)
-            put_signal(pe.ctx, slot_at(slots, pe.me), slot_at(parts, to), nbytes, word(arrived, pe.me), epoch, to)
+            message = Message(slot_at(slots, pe.me), slot_at(parts, to), nbytes, to)
+            put_signal(pe.ctx, message, word(arrived, pe.me), epoch)
         if call.out != call.src:
             copy(call.out + pe.me * call.nbytes + start, call.src + pe.me * call.nbytes + start, nbytes)
         for k in range(1, pe.n_pes):

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Topology
 from ..block import copy, put_signal, reduce, reduce_partials_and_round, to_partials, wait
-from ..cost import Machine, Size
+from ..cost import Counts, Machine, Size
 from ..plans import slots_plan
-from ..records import PE, Piece, Reduction, Slots, Work
+from ..records import PE, Message, Piece, Reduction, Slots, Work
 from ..slots import inbox_of, outbox_of, slot_at, word, words
 from ..steps import after, first_round, piece_inside, store_epoch
 
@@ -68,7 +68,7 @@ def add_half(pe: PE, call: Reduction, half: Half, own: Piece, now: Round):
     for k in range(1, half.n):
         partner = half.start + after(half.rank, k, half.n)
         there, arrived = slot_at(now.slots, half.rank), word(now.words, half.rank)
-        put_signal(pe.ctx, there, now.staged, own.nbytes, arrived, now.epoch, partner)
+        put_signal(pe.ctx, Message(there, now.staged, own.nbytes, partner), arrived, now.epoch)
     for rank in range(half.n):
         elements = own.src
         if rank != half.rank:
@@ -89,7 +89,7 @@ def cross(pe: PE, call: Reduction, half: Half, own: Piece, now: Round):
         partner_end += (pe.me == pe.n_pes - 1) - (pe.me == half.lower - 1)
     theirs, crossed = slot_at(now.slots, half.lower), word(now.words, half.lower)
     for to in range(partner, partner_end):
-        put_signal(pe.ctx, theirs, now.part, own.n_elems * call.acc_bytes, crossed, now.epoch, to)
+        put_signal(pe.ctx, Message(theirs, now.part, own.n_elems * call.acc_bytes, to), crossed, now.epoch)
     wait(pe.ctx, crossed, now.epoch, partner)
     one, other = (theirs, now.part) if upper else (now.part, theirs)
     reduce_partials_and_round(pe.ctx, own.out, one, other, own.n_elems)
@@ -117,12 +117,12 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """Everything to a half of the PEs, then a partial to the PE across."""
     n, largest, several = topology.n_pes, topology.largest_node, topology.n_nodes > 1
     half = (n + 1) // 2
-    return machine.call_us(
+    return machine.call_us(Counts(
         rounds=size.rounds(1), near_steps=2 - several - (half > largest), net_steps=several + (half > largest),
         messages=half, sent=(min(half, largest) - 1 + size.widening * (not several)) * size.nbytes,
         nic=(max(half - largest, 0) + size.widening) * several * size.nbytes * largest / topology.n_rails,
         moved=size.nbytes, added=half * size.nbytes,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 ALGORITHM = Algorithm(

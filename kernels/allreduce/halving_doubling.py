@@ -10,10 +10,10 @@ from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Topology
 from ..block import copy, put_signal, reduce, reduce_partials, reduce_partials_and_round, to_partials, wait
-from ..cost import Machine, Size
+from ..cost import Counts, Machine, Size
 from ..folding import Folded, folded, in_pair, log2, old_rank, pof2, sits_out
 from ..plans import slots_plan
-from ..records import PE, Reduction, Work
+from ..records import PE, Message, Reduction, Work
 from ..slots import inbox_of, outbox_of, word, words
 from ..steps import first_round, store_epoch
 
@@ -55,7 +55,8 @@ def halve(pe: PE, call: Reduction, fold: Folded, now: Round):
         keep, give = group_of(call, now, fold.rank, distance), group_of(call, now, fold.rank ^ distance, distance)
         mine, given_away = now.parts + keep.start * call.acc_bytes, now.parts + give.start * call.acc_bytes
         theirs = now.given + (fold.p + distance) * call.piece_elems * call.acc_bytes
-        put_signal(pe.ctx, theirs, given_away, give.n * call.acc_bytes, word(now.words, step), now.epoch, partner)
+        message = Message(theirs, given_away, give.n * call.acc_bytes, partner)
+        put_signal(pe.ctx, message, word(now.words, step), now.epoch)
         wait(pe.ctx, word(now.words, step), now.epoch, partner)
         if distance > 1:
             reduce_partials(pe.ctx, mine, mine, theirs, keep.n)
@@ -71,7 +72,7 @@ def double(pe: PE, call: Reduction, fold: Folded, now: Round):
         partner = old_rank(fold.rank ^ distance, fold.rem)
         have = group_of(call, now, fold.rank, distance)
         at = now.result + have.start * call.item_bytes
-        put_signal(pe.ctx, at, at, have.n * call.item_bytes, word(now.words, step), now.epoch, partner)
+        put_signal(pe.ctx, Message(at, at, have.n * call.item_bytes, partner), word(now.words, step), now.epoch)
         wait(pe.ctx, word(now.words, step), now.epoch, partner)
         distance, step = 2 * distance, step + 1
 
@@ -98,7 +99,7 @@ def halving_doubling(pe: PE, call: Reduction, work: Work):
         src, nbytes = call.src + start * call.item_bytes, n * call.item_bytes
         if sits_out(pe, fold):
             copy(parts, src, nbytes)
-            put_signal(pe.ctx, given, parts, nbytes, arrived, epoch, pe.me + 1)
+            put_signal(pe.ctx, Message(given, parts, nbytes, pe.me + 1), arrived, epoch)
             wait(pe.ctx, word(arrived, unfold), epoch, pe.me + 1)
         else:
             to_partials(pe.ctx, parts, src, n)
@@ -108,7 +109,7 @@ def halving_doubling(pe: PE, call: Reduction, work: Work):
             halve(pe, call, fold, now)
             double(pe, call, fold, now)
             if in_pair(pe, fold):
-                put_signal(pe.ctx, result, result, nbytes, word(arrived, unfold), epoch, pe.me - 1)
+                put_signal(pe.ctx, Message(result, result, nbytes, pe.me - 1), word(arrived, unfold), epoch)
         copy(call.out + start * call.item_bytes, result, nbytes)
         start += stride
     store_epoch(work, epoch)
@@ -119,13 +120,13 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     n, n_nodes, power = topology.n_pes, topology.n_nodes, pof2(topology.n_pes)
     folds = power < n
     near, far = math.log2(max(1, power / n_nodes)), math.log2(min(power, n_nodes))
-    return machine.call_us(
+    return machine.call_us(Counts(
         rounds=size.rounds(power), near_steps=2 * near + 2 * folds, net_steps=2 * far,
         messages=2 * math.log2(power) + folds,
         sent=(1 + size.widening) * max(0, 1 / n_nodes - 1 / power) * size.nbytes + 2 * size.nbytes * folds,
         nic=(1 + size.widening) * (1 - 1 / n_nodes) * size.nbytes * topology.largest_node / topology.n_rails,
         moved=2 * size.nbytes, added=(power - 1) / power * size.nbytes + size.nbytes * folds,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 ALGORITHM = Algorithm(

@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Plan, ToCut, Topology, per_pe
 from ..block import copy, put, put_signal, read_peer, reduce, stage_for_put, to_partials
-from ..cost import Machine, Size
+from ..cost import Counts, Machine, Size
 from ..groups import Group, Sum, add_up, node_of, other, peer_table, rail_peers_of, signal_group, wait_group, why_not
 from ..plans import MIN_BLOCK_BYTES, cut_evenly
-from ..records import PE, Piece, Reduction, Slots, Work
+from ..records import PE, Message, Piece, Reduction, Slots, Work
 from ..slots import inbox_of, outbox_of, slot_at, word, words
 from ..steps import load_epoch, piece, piece_from, rounds, store_epoch
 
@@ -81,7 +81,7 @@ def reduce_between_nodes(pe: PE, call: Reduction, node: Group, rail_peers: Group
         rank = other(rail_peers, k)
         nbytes, there = piece(call, start, rank).n_elems * call.acc_bytes, slot_at(now.partials, rail_peers.rank)
         signal_word, to = word(arrived, rail_peers.rank), read_peer(rail_peers.pes, rank)
-        put_signal(pe.ctx, there, slot_at(added, rank), nbytes, signal_word, now.epoch, to)
+        put_signal(pe.ctx, Message(there, slot_at(added, rank), nbytes, to), signal_word, now.epoch)
     wait_group(pe, rail_peers, arrived, now.epoch)
     total = slot_at(now.inbox, node.n + 1) + rail_peers.rank * call.piece_elems * call.item_bytes
     n = piece(call, start, rail_peers.rank).n_elems
@@ -95,7 +95,7 @@ def gather_between_nodes(pe: PE, call: Reduction, node: Group, rail_peers: Group
     nbytes = piece(call, now.start + node.rank * now.slice_elems, rail_peers.rank).nbytes
     for k in range(1, rail_peers.n):
         to = read_peer(rail_peers.pes, other(rail_peers, k))
-        put_signal(pe.ctx, chunk, chunk, nbytes, word(arrived, rail_peers.rank), now.epoch, to)
+        put_signal(pe.ctx, Message(chunk, chunk, nbytes, to), word(arrived, rail_peers.rank), now.epoch)
     wait_group(pe, rail_peers, arrived, now.epoch)
 
 
@@ -146,12 +146,12 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """Two latency steps in a node, of a slice for each PE, and two between nodes, of a part of a slice for each node."""
     local, n_nodes = topology.largest_node, topology.n_nodes
     between = (n_nodes - 1) / (n_nodes * local)
-    return machine.call_us(
+    return machine.call_us(Counts(
         rounds=size.rounds(topology.n_pes), near_steps=2, net_steps=2, messages=2 * (local - 1) + 2 * (n_nodes - 1),
         sent=2 * (local - 1) / local * size.nbytes,
         nic=(1 + size.widening) * between * size.nbytes * local / topology.n_rails,
         moved=(local + 1) / local * size.nbytes, added=((local - 1) / local + between) * size.nbytes,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 ALGORITHM = Algorithm(

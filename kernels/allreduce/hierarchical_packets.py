@@ -11,10 +11,10 @@ from typing import NamedTuple
 
 from ..algorithm import PACKETS, Algorithm, Topology, requires_ll128_in_nodes
 from ..block import copy, put_signal, read_peer, receive_packets, reduce, send_packets, to_partials
-from ..cost import Machine, Size
+from ..cost import Counts, Machine, Size
 from ..groups import Group, Sum, add_up, node_of, other, peer_table, rail_peers_of, wait_group, why_not
 from ..plans import packet_plan
-from ..records import PE, Reduction, Slots, Work
+from ..records import PE, Message, Reduction, Slots, Work
 from ..slots import outbox_of, packet_slots, slot_at, word, words
 from ..steps import load_epoch, piece, rounds, store_epoch
 
@@ -48,13 +48,13 @@ def reduce_in_node(pe: PE, call: Reduction, node: Group, now: Round):
     for k in range(1, node.n):
         rank = other(node, k)
         part, to = piece(call, now.start, rank), read_peer(node.pes, rank)
-        send_packets(pe.ctx, slot_at(now.slots, node.rank), part.src, part.nbytes, now.epoch, to)
+        send_packets(pe.ctx, Message(slot_at(now.slots, node.rank), part.src, part.nbytes, to), now.epoch)
     own, added = piece(call, now.start, node.rank), now.outbox.address
     for rank in range(node.n):
         elements = own.src
         if rank != node.rank:
             elements, source = slot_at(now.outbox, 2), read_peer(node.pes, rank)
-            receive_packets(pe.ctx, elements, slot_at(now.slots, rank), own.nbytes, now.epoch, source)
+            receive_packets(pe.ctx, Message(elements, slot_at(now.slots, rank), own.nbytes, source), now.epoch)
         if rank == 0:
             to_partials(pe.ctx, added, elements, own.n_elems)
         else:
@@ -67,7 +67,7 @@ def reduce_between_nodes(pe: PE, call: Reduction, node: Group, rail_peers: Group
     for k in range(1, rail_peers.n):
         to = read_peer(rail_peers.pes, other(rail_peers, k))
         there, arrived = slot_at(now.partials, rail_peers.rank), word(now.words, rail_peers.rank)
-        put_signal(pe.ctx, there, added, n * call.acc_bytes, arrived, now.epoch, to)
+        put_signal(pe.ctx, Message(there, added, n * call.acc_bytes, to), arrived, now.epoch)
     wait_group(pe, rail_peers, now.words, now.epoch)
     add_up(pe, rail_peers, Sum(slot_at(now.outbox, 3), added, now.partials, n))
 
@@ -77,12 +77,12 @@ def gather_in_node(pe: PE, call: Reduction, node: Group, now: Round):
     own, whole = piece(call, now.start, node.rank), slot_at(now.outbox, 3)
     for k in range(1, node.n):
         to = read_peer(node.pes, other(node, k))
-        send_packets(pe.ctx, slot_at(now.slots, node.n + node.rank), whole, own.nbytes, now.epoch, to)
+        send_packets(pe.ctx, Message(slot_at(now.slots, node.n + node.rank), whole, own.nbytes, to), now.epoch)
     copy(own.out, whole, own.nbytes)
     for k in range(1, node.n):
         rank = other(node, k)
         theirs, source = piece(call, now.start, rank), read_peer(node.pes, rank)
-        receive_packets(pe.ctx, theirs.out, slot_at(now.slots, node.n + rank), theirs.nbytes, now.epoch, source)
+        receive_packets(pe.ctx, Message(theirs.out, slot_at(now.slots, node.n + rank), theirs.nbytes, source), now.epoch)
 
 
 def hierarchical_packets(pe: PE, call: Reduction, work: Work):
@@ -115,11 +115,11 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """Two latency steps of packets inside a node, and one between nodes, of a whole slice to each."""
     local, n_nodes = topology.largest_node, topology.n_nodes
     between = (n_nodes - 1) / local
-    return machine.call_us(
+    return machine.call_us(Counts(
         rounds=size.rounds(local), near_steps=2, net_steps=1, messages=2 * (local - 1) + n_nodes - 1,
         sent=2 * (local - 1) / local * size.nbytes, nic=size.widening * between * size.nbytes * local / topology.n_rails,
         moved=(local + 1) / local * size.nbytes, added=((local - 1) / local + between) * size.nbytes, packets=True,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 ALGORITHM = Algorithm(

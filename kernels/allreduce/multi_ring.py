@@ -11,7 +11,7 @@ from ..algorithm import PARTIALS, Algorithm, Limits, Plan, ToCut, Topology, per_
 from ..block import block, blocks, copy, put_signal, read_peer, reduce, reduce_and_round, to_partials, wait
 from ..cost import ring_us
 from ..plans import cut_evenly
-from ..records import PE, Piece, Reduction, Slots, Work
+from ..records import PE, Message, Piece, Reduction, Slots, Work
 from ..rings import n_rings as rings_of
 from ..rings import no_rings, rings
 from ..slots import buffer, slot_at, word, words
@@ -80,7 +80,7 @@ def send_step(pe: PE, call: Reduction, now: Share, step: int):
             copy(own.out, ready, nbytes)
         else:
             ready = given
-    put_signal(pe.ctx, slot_at(now.inbox, step), ready, nbytes, word(now.words, step), now.epoch, now.succ)
+    put_signal(pe.ctx, Message(slot_at(now.inbox, step), ready, nbytes, now.succ), word(now.words, step), now.epoch)
 
 
 def receive_step(pe: PE, call: Reduction, now: Share, step: int):

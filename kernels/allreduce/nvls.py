@@ -12,7 +12,7 @@ would be rounded before they are divided, and all types that the switch cannot a
 
 from ..algorithm import PARTIALS, SWITCH_ADDS, Algorithm, Topology, per_pe
 from ..block import copy, meet_multicast, reduce_multicast, store_multicast
-from ..cost import Machine, Size
+from ..cost import Counts, Machine, Size
 from ..plans import slots_plan
 from ..records import PE, Reduction, Work
 from ..slots import VECTOR_BYTES, block_words, inbox_of, outbox_of, word
@@ -67,10 +67,10 @@ def why_not(topology: Topology, dtype: str, op: str) -> str | None:
 
 def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """The switch adds up and copies; on a CPU the PE does it, which counts as added."""
-    return machine.call_us(
+    return machine.call_us(Counts(
         rounds=size.rounds(topology.n_pes), near_steps=2, net_steps=0, messages=2,
         sent=(1 + 1 / topology.n_pes) * size.nbytes, nic=0, moved=2 * size.nbytes, added=size.nbytes,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 ALGORITHM = Algorithm(

@@ -8,7 +8,7 @@ from functools import partial
 
 from ..algorithm import ELEMENTS, ROUND_ONCE, Algorithm, per_pe
 from ..block import combine, put, stage_for_put, wait_all
-from ..cost import shots_us
+from ..cost import Shots, shots_us
 from ..plans import piece_plan
 from ..records import PE, Reduction, Work
 from ..slots import half_buffer_slots, outbox_of, slot_at, staging_slots, words
@@ -54,5 +54,5 @@ def one_shot(pe: PE, call: Reduction, work: Work):
 
 ALGORITHM = Algorithm(
     one_shot, piece_plan, slots=per_pe(2), holds=ELEMENTS, signals=per_pe(2), outbox=False,
-    cost_us=partial(shots_us, shots=1, packets=False, overlaps=True), residual=ROUND_ONCE, canonical=True,
+    cost_us=partial(shots_us, shots=Shots(1, packets=False, overlaps=True)), residual=ROUND_ONCE, canonical=True,
 )  # fmt: skip

@@ -7,7 +7,7 @@ SGLang and TensorRT-LLM.
 from functools import partial
 
 from ..algorithm import ROUND_ONCE
-from ..cost import shots_us
+from ..cost import Shots, shots_us
 from ..packets import exchange_reduce_packets
 from ..plans import packet_algorithm
 from ..records import ONE_ROW, PE, Packets, Reduction, Work
@@ -35,5 +35,6 @@ def one_shot_packets(pe: PE, call: Reduction, work: Work):
 
 
 ALGORITHM = packet_algorithm(
-    one_shot_packets, cost_us=partial(shots_us, shots=1, packets=True, overlaps=True), residual=ROUND_ONCE, canonical=True
-)
+    one_shot_packets, cost_us=partial(shots_us, shots=Shots(1, packets=True, overlaps=True)),
+    residual=ROUND_ONCE, canonical=True,
+)  # fmt: skip

@@ -9,10 +9,10 @@ import math
 
 from ..algorithm import PARTIALS, Algorithm, Topology
 from ..block import copy, put_signal, reduce, reduce_partials, reduce_partials_and_round, to_partials, wait
-from ..cost import Machine, Size
+from ..cost import Counts, Machine, Size
 from ..folding import folded, in_pair, log2, old_rank, pof2, sits_out
 from ..plans import slots_plan
-from ..records import PE, Reduction, Slots, Work
+from ..records import PE, Message, Reduction, Slots, Work
 from ..slots import inbox_of, outbox_of, slot_at, word, words
 from ..steps import first_round, piece_inside, store_epoch
 
@@ -37,7 +37,7 @@ def recursive_doubling(pe: PE, call: Reduction, work: Work):
         out, src, n, nbytes = own.out, own.src, own.n_elems, own.nbytes
         if sits_out(pe, fold):
             copy(parts.address, src, nbytes)
-            put_signal(pe.ctx, given.address, parts.address, nbytes, arrived, epoch, pe.me + 1)
+            put_signal(pe.ctx, Message(given.address, parts.address, nbytes, pe.me + 1), arrived, epoch)
             wait(pe.ctx, word(arrived, unfold), epoch, pe.me + 1)
             copy(out, slot_at(given, unfold), nbytes)
         else:
@@ -51,7 +51,7 @@ def recursive_doubling(pe: PE, call: Reduction, work: Work):
                 distance = 1 << (step - 1)
                 partner = old_rank(fold.rank ^ distance, fold.rem)
                 mine, theirs = slot_at(parts, step - 1), slot_at(given, step)
-                put_signal(pe.ctx, theirs, mine, n * call.acc_bytes, word(arrived, step), epoch, partner)
+                put_signal(pe.ctx, Message(theirs, mine, n * call.acc_bytes, partner), word(arrived, step), epoch)
                 wait(pe.ctx, word(arrived, step), epoch, partner)
                 first, second = (theirs, mine) if fold.rank & distance else (mine, theirs)
                 if step < unfold - 1:
@@ -59,7 +59,8 @@ def recursive_doubling(pe: PE, call: Reduction, work: Work):
                 else:
                     reduce_partials_and_round(pe.ctx, result, first, second, n)
             if in_pair(pe, fold):
-                put_signal(pe.ctx, slot_at(given, unfold), result, nbytes, word(arrived, unfold), epoch, pe.me - 1)
+                message = Message(slot_at(given, unfold), result, nbytes, pe.me - 1)
+                put_signal(pe.ctx, message, word(arrived, unfold), epoch)
                 copy(out, result, nbytes)
         start += stride
     store_epoch(work, epoch)
@@ -70,12 +71,12 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     n, n_nodes, power = topology.n_pes, topology.n_nodes, pof2(topology.n_pes)
     folds = power < n
     near, far = math.log2(max(1, power / n_nodes)), math.log2(min(power, n_nodes))
-    return machine.call_us(
+    return machine.call_us(Counts(
         rounds=size.rounds(1), near_steps=near + 2 * folds, net_steps=far, messages=math.log2(power) + folds,
         sent=size.widening * near * size.nbytes + 2 * size.nbytes * folds,
         nic=size.widening * far * size.nbytes * topology.largest_node / topology.n_rails, moved=size.nbytes,
         added=math.log2(power) * size.nbytes + size.nbytes * folds,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 ALGORITHM = Algorithm(

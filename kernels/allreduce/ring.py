@@ -10,7 +10,7 @@ from ..algorithm import PARTIALS, Algorithm, per_pe, per_peer
 from ..block import copy, put_signal, reduce, reduce_and_round, to_partials, wait
 from ..cost import ring_us
 from ..plans import slots_plan
-from ..records import PE, Reduction, Work
+from ..records import PE, Message, Reduction, Work
 from ..slots import inbox_of, outbox_of, word, words
 from ..steps import after, load_epoch, neighbours, piece, rounds, store_epoch
 
@@ -48,7 +48,7 @@ def ring(pe: PE, call: Reduction, work: Work):
                     ready = received
                 copy(own.out, ready, nbytes)
             if step < steps:
-                put_signal(pe.ctx, inbox + slot, ready, nbytes, word(arrived, step), epoch, succ)
+                put_signal(pe.ctx, Message(inbox + slot, ready, nbytes, succ), word(arrived, step), epoch)
                 wait(pe.ctx, word(arrived, step), epoch, pred)
             chunk = after(chunk, pe.n_pes - 1, pe.n_pes)
     store_epoch(work, epoch)

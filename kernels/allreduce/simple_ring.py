@@ -6,9 +6,9 @@ the sum.  Every byte crosses every link, one link after the other.
 
 from ..algorithm import PARTIALS, Algorithm, Topology
 from ..block import copy, put_signal, reduce, reduce_and_round, to_partials, wait
-from ..cost import Machine, Size
+from ..cost import Counts, Machine, Size
 from ..plans import slots_plan
-from ..records import PE, Reduction, Work
+from ..records import PE, Message, Reduction, Work
 from ..slots import buffer, word, words
 from ..steps import load_epoch, neighbours, piece_inside, rounds, store_epoch
 
@@ -35,22 +35,26 @@ def simple_ring(pe: PE, call: Reduction, work: Work):
         # down the ring: PE 0 starts, the last PE completes
         if pe.me == 0:
             to_partials(pe.ctx, work.outbox + part, src, n)
-            put_signal(pe.ctx, work.inbox + part, work.outbox + part, n * call.acc_bytes, summed, epoch, succ)
+            message = Message(work.inbox + part, work.outbox + part, n * call.acc_bytes, succ)
+            put_signal(pe.ctx, message, summed, epoch)
         else:
             wait(pe.ctx, summed, epoch, pred)
             if pe.me < pe.n_pes - 1:
                 reduce(pe.ctx, work.outbox + part, work.inbox + part, src, n)
-                put_signal(pe.ctx, work.inbox + part, work.outbox + part, n * call.acc_bytes, summed, epoch, succ)
+                message = Message(work.inbox + part, work.outbox + part, n * call.acc_bytes, succ)
+                put_signal(pe.ctx, message, summed, epoch)
             else:
                 reduce_and_round(pe.ctx, work.outbox + result, work.inbox + part, src, n)
-                put_signal(pe.ctx, work.inbox + result, work.outbox + result, n * call.item_bytes, spread, epoch, succ)
+                message = Message(work.inbox + result, work.outbox + result, n * call.item_bytes, succ)
+                put_signal(pe.ctx, message, spread, epoch)
                 copy(out, work.outbox + result, n * call.item_bytes)
 
         # round again: the last PE's result goes from PE 0 to PE n-2
         if pe.me < pe.n_pes - 1:
             wait(pe.ctx, spread, epoch, pred)
             if pe.me < pe.n_pes - 2:
-                put_signal(pe.ctx, work.inbox + result, work.inbox + result, n * call.item_bytes, spread, epoch, succ)
+                message = Message(work.inbox + result, work.inbox + result, n * call.item_bytes, succ)
+                put_signal(pe.ctx, message, spread, epoch)
             copy(out, work.inbox + result, n * call.item_bytes)
     store_epoch(work, epoch)
 
@@ -60,12 +64,12 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     n, n_nodes = topology.n_pes, topology.n_nodes
     crossings = n_nodes if n_nodes > 1 else 0
     both_ways = (1 + size.widening) * size.nbytes
-    return machine.call_us(
+    return machine.call_us(Counts(
         rounds=size.rounds(1), near_steps=2 * (n - 1) * (n - crossings) / n, net_steps=2 * (n - 1) * crossings / n,
         messages=2, sent=both_ways * (n - 1) * (n - crossings) / n,
         nic=both_ways * (n_nodes - (1 + (topology.largest_node == 1)) / 2) if n_nodes > 1 else 0, moved=size.nbytes,
         added=(n - 1) * size.nbytes,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 ALGORITHM = Algorithm(simple_ring, slots_plan, slots=lambda topology, limits: 2, holds=PARTIALS, cost_us=cost_us)

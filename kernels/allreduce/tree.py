@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 from ..algorithm import PARTIALS, Algorithm, Plan, ToCut, Topology
 from ..block import copy, put_signal, read_peer, reduce, reduce_and_round, reduce_partials, to_partials, wait
-from ..cost import Machine, Size
+from ..cost import Counts, Machine, Size
 from ..plans import MIN_PIECE_BYTES, cut
-from ..records import PE, Reduction, Slots, Work
+from ..records import PE, Message, Reduction, Slots, Work
 from ..slots import block_words, half_buffer, half_buffer_bytes, slot_at, slots_in, word
 from ..steps import first_round, piece, store_epoch
 from ..trees import LINKS, TREES, double_tree
@@ -53,7 +53,7 @@ def send_up(pe: PE, call: Reduction, work: Work, start: int, epoch: int):
         if parent < 0:
             reduce_and_round(pe.ctx, now.part, given, src, n)
             down, arrived = slot_at(now.given, FROM_PARENT), word(now.words, FROM_PARENT)
-            put_signal(pe.ctx, down, now.part, n * call.item_bytes, arrived, epoch, child)
+            put_signal(pe.ctx, Message(down, now.part, n * call.item_bytes, child), arrived, epoch)
             copy(own.out, now.part, n * call.item_bytes)
         else:
             if child >= 0:
@@ -64,7 +64,7 @@ def send_up(pe: PE, call: Reduction, work: Work, start: int, epoch: int):
                 wait(pe.ctx, word(now.words, 1), epoch, other)
                 reduce_partials(pe.ctx, now.part, now.part, slot_at(now.given, 1), n)
             up, arrived = slot_at(now.given, which), word(now.words, which)
-            put_signal(pe.ctx, up, now.part, n * call.acc_bytes, arrived, epoch, parent)
+            put_signal(pe.ctx, Message(up, now.part, n * call.acc_bytes, parent), arrived, epoch)
 
 
 def send_down(pe: PE, call: Reduction, work: Work, start: int, epoch: int):
@@ -80,7 +80,7 @@ def send_down(pe: PE, call: Reduction, work: Work, start: int, epoch: int):
             for k in range(1, 3):
                 child = read_peer(links, k)
                 if child >= 0:
-                    put_signal(pe.ctx, result, result, nbytes, arrived, epoch, child)
+                    put_signal(pe.ctx, Message(result, result, nbytes, child), arrived, epoch)
             copy(own.out, result, nbytes)
 
 
@@ -115,11 +115,11 @@ def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
     """Up and down two trees, each with half of the vector, whose levels lie inside nodes and between them."""
     n_nodes, local = topology.n_nodes, topology.largest_node
     links = min(n_nodes, 3) / (2 + 2 * (topology.n_rails == local)) * (n_nodes > 1)
-    return machine.call_us(
+    return machine.call_us(Counts(
         rounds=size.rounds(2), near_steps=2 * math.ceil(math.log2(local)), net_steps=2 * math.ceil(math.log2(n_nodes)),
         messages=4, sent=(1 + size.widening) * size.nbytes, nic=(1 + size.widening) * links * size.nbytes,
         moved=1.5 * size.nbytes, added=size.nbytes, overlaps=True,
-    )  # fmt: skip
+    ))  # fmt: skip
 
 
 ALGORITHM = Algorithm(

@@ -9,7 +9,7 @@ from functools import partial
 
 from ..algorithm import ELEMENTS, ROUND_TWICE, Algorithm, per_pe
 from ..block import combine_put, copy, fence, plus, put, signal_all, stage_for_put, wait_all
-from ..cost import shots_us
+from ..cost import Shots, shots_us
 from ..plans import MIN_PIECE_BYTES, piece_plan
 from ..records import PE, Piece, Reduction, Slots, Work
 from ..slots import half_buffer_slots, outbox_of, slot_at, staging_slots, word, words
@@ -93,5 +93,5 @@ def two_shot(pe: PE, call: Reduction, work: Work):
 ALGORITHM = Algorithm(
     two_shot, partial(piece_plan, pieces=4, min_piece_bytes=MIN_PIECE_BYTES, max_piece_bytes=1 << 30), slots=per_pe(4),
     holds=ELEMENTS, signals=per_pe(4), shares=per_pe(1), outbox=False,
-    cost_us=partial(shots_us, shots=2, packets=False, overlaps=True), residual=ROUND_TWICE, canonical=True,
+    cost_us=partial(shots_us, shots=Shots(2, packets=False, overlaps=True)), residual=ROUND_TWICE, canonical=True,
 )  # fmt: skip

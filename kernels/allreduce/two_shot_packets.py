@@ -7,10 +7,10 @@ works for every dtype and every value.
 from functools import partial
 
 from ..algorithm import ROUND_TWICE, per_pe
-from ..cost import shots_us
+from ..cost import Shots, shots_us
 from ..packets import receive_packets, receive_plus, reduce_forward_packets, send_packets
 from ..plans import packet_algorithm
-from ..records import PE, Packets, Reduction, Slots, Work
+from ..records import PE, Message, Packets, Reduction, Slots, Work
 from ..slots import outbox_of, packet_slots, slot_at
 from ..steps import first_count, peer, piece, store_count, tag_epoch
 
@@ -20,7 +20,7 @@ def send_parts(pe: PE, call: Reduction, start: int, at: int, epoch: int):
     for k in range(1, pe.n_pes):
         to = peer(pe, k)
         part = piece(call, start, to)
-        send_packets(pe.ctx, at, part.src, part.nbytes, epoch, to)
+        send_packets(pe.ctx, Message(at, part.src, part.nbytes, to), epoch)
 
 
 def receive_reduced(pe: PE, call: Reduction, start: int, reduced: Slots, epoch: int):
@@ -32,7 +32,7 @@ def receive_reduced(pe: PE, call: Reduction, start: int, reduced: Slots, epoch: 
         if call.residual:
             receive_plus(pe.ctx, chunk, at, epoch, source)
         else:
-            receive_packets(pe.ctx, chunk.out, at, chunk.nbytes, epoch, source)
+            receive_packets(pe.ctx, Message(chunk.out, at, chunk.nbytes, source), epoch)
 
 
 def two_shot_packets(pe: PE, call: Reduction, work: Work):
@@ -62,6 +62,6 @@ def two_shot_packets(pe: PE, call: Reduction, work: Work):
 
 
 ALGORITHM = packet_algorithm(
-    two_shot_packets, slots=per_pe(2), shares=per_pe(1), cost_us=partial(shots_us, shots=2, packets=True, overlaps=False),
-    residual=ROUND_TWICE, canonical=True,
+    two_shot_packets, slots=per_pe(2), shares=per_pe(1),
+    cost_us=partial(shots_us, shots=Shots(2, packets=True, overlaps=False)), residual=ROUND_TWICE, canonical=True,
 )  # fmt: skip

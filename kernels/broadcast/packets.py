@@ -6,7 +6,7 @@ Source: the LL128 protocol of NCCL.  One latency step; the root sends the vector
 from ..algorithm import per_pe
 from ..block import receive_packets, send_packets, signal_all, wait_all
 from ..plans import packet_algorithm
-from ..records import PE, Transfer, Work
+from ..records import PE, Message, Transfer, Work
 from ..slots import block_words, inbox_of
 from ..steps import first_round, peer, piece_nbytes, store_epoch, untag_epoch
 
@@ -26,9 +26,9 @@ def packets(pe: PE, call: Transfer, work: Work):
         if pe.me == call.root:
             wait_all(pe.ctx, read, untag_epoch(work, epoch - 2), pe.me, pe.n_pes)  # the packets that these overwrite
             for k in range(1, pe.n_pes):
-                send_packets(pe.ctx, slot, call.src + start, nbytes, epoch, peer(pe, k))
+                send_packets(pe.ctx, Message(slot, call.src + start, nbytes, peer(pe, k)), epoch)
         else:
-            receive_packets(pe.ctx, call.out + start, slot, nbytes, epoch, call.root)
+            receive_packets(pe.ctx, Message(call.out + start, slot, nbytes, call.root), epoch)
             # To all: another PE may be the root next time.
             signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)
         start += stride

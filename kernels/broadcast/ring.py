@@ -7,7 +7,7 @@ but the last sends the vector once, to one neighbour.
 from ..algorithm import ELEMENTS, Algorithm
 from ..block import copy, put_signal, signal, wait
 from ..plans import pipeline_plan
-from ..records import PE, Transfer, Work
+from ..records import PE, Message, Transfer, Work
 from ..slots import block_words, inbox_of, outbox_of, word
 from ..steps import load_counter, neighbours, piece_nbytes, rounds, store_counter, untag_epoch
 
@@ -41,7 +41,7 @@ def ring(pe: PE, call: Transfer, work: Work):
             inbox, outbox = inbox_of(work, sent), outbox_of(work, sent)
             wait(pe.ctx, word(read, sent & 1), untag_epoch(work, sent - 2), succ)  # then this outbox is free as well
             copy(outbox, source, nbytes)
-            put_signal(pe.ctx, inbox, outbox, nbytes, word(arrived, sent & 1), sent, succ)
+            put_signal(pe.ctx, Message(inbox, outbox, nbytes, succ), word(arrived, sent & 1), sent)
         if pe.me != call.root:
             copy(call.out + start, source, nbytes)
             signal(pe.ctx, word(read, taken & 1), untag_epoch(work, taken), pred)

@@ -14,7 +14,7 @@ from ..elements import combine
 from ..messages import fence, put, put_signal, read_epoch, refuse_count, signal, stage_for_put, wait, write_epoch
 from ..plans import MIN_BLOCK_BYTES, cut
 from ..primitive import DIFFERS
-from ..records import Piece, Slots
+from ..records import Message, Piece, Slots
 from ..slots import VECTOR_BYTES, inbox_slots, outbox_slots, slot_at
 from ..steps import load_counter, peer, store_counter, untag_epoch
 from .parts import OTHER_WORDS, WORDS, Exchange, PartPiece, PartTable, addend, copy_own, is_sent, piece_for, word_for
@@ -31,17 +31,17 @@ def put_piece(x: Exchange, to: int, piece: PartPiece) -> None:
     sent = load_counter(work, sent_word, 0) + 1
     # Once the message before the last is read, the slots of this one are free, on both PEs, and so are its two words.
     wait(pe.ctx, word_for(pe, work, READ + (sent & 1), to), untag_epoch(work, sent - 2), to)
-    message = slot_at(outbox_slots(work, sent, pe.n_pes), to)
+    head = slot_at(outbox_slots(work, sent, pe.n_pes), to)
     slots, arrived = inbox_slots(work, sent, pe.n_pes), word_for(pe, work, ARRIVED + (sent & 1), pe.me)
-    slot, data, nbytes = slot_at(slots, pe.me), message + HEAD_BYTES, HEAD_BYTES + piece.nbytes
-    write_epoch(message, 0, piece.part_bytes)
+    slot, data, nbytes = slot_at(slots, pe.me), head + HEAD_BYTES, HEAD_BYTES + piece.nbytes
+    write_epoch(head, 0, piece.part_bytes)
     if piece.nbytes < slots.nbytes // SMALL_SHARE or piece.address & 3:
         copy(data, piece.address, piece.nbytes)  # into one message with the head, or to an address of whole vectors
     elif stage_for_put(pe.ctx, data, piece.address, piece.nbytes, to) == piece.address:
         put(pe.ctx, slot + HEAD_BYTES, piece.address, piece.nbytes, to)
         fence(pe.ctx)
         nbytes = HEAD_BYTES
-    put_signal(pe.ctx, slot, message, nbytes, arrived, sent, to)
+    put_signal(pe.ctx, Message(slot, head, nbytes, to), arrived, sent)
     store_counter(work, sent_word, 0, sent)
 
 

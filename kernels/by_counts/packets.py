@@ -16,7 +16,7 @@ from ..messages import read_epoch, refuse_count
 from ..packets import GROUP_DATA_BYTES, PACKET_BYTES, PACKETS_TOGETHER, combine_packets, receive_packets, send_packets
 from ..plans import FEW_WARPS, MANY_WARPS, cut, packed_bytes, threads_for
 from ..primitive import DIFFERS
-from ..records import Packets, Piece, Slots
+from ..records import Message, Packets, Piece, Slots
 from ..slots import WORD_BYTES, half_buffer_slots, outbox_of, slot_at, word
 from ..steps import load_counter, peer, store_counter
 from .parts import (
@@ -57,21 +57,21 @@ def send_message(x: Exchange, to: int, piece: PartPiece, epoch: int) -> None:
     """Send the head of a message, which is the count itself, and a piece."""
     pe, counts, slot = x.pe, x.send.counts, slot_at(slots_of(x, epoch), x.pe.me)
     count = word(counts, number_of(x.send, to)) if counts else x.work.epochs  # without counts it has given up
-    send_packets(pe.ctx, slot, count, WORD_BYTES, epoch, to)
+    send_packets(pe.ctx, Message(slot, count, WORD_BYTES, to), epoch)
     if piece.nbytes > 0:
-        send_packets(pe.ctx, slot + HEAD_BYTES, piece.address, piece.nbytes, epoch, to)
+        send_packets(pe.ctx, Message(slot + HEAD_BYTES, piece.address, piece.nbytes, to), epoch)
 
 
 def take_message(x: Exchange, source: int, piece: PartPiece, epoch: int) -> None:
     """Take a message of a PE, and compare its head.  A piece to be added up stays where it is."""
     pe, wanted, head = x.pe, piece.part_bytes // x.receive.elem_bytes, word(outbox_of(x.work, 0), source)
     slot = slot_at(slots_of(x, epoch), source)
-    receive_packets(pe.ctx, head, slot, WORD_BYTES, epoch, source)
+    receive_packets(pe.ctx, Message(head, slot, WORD_BYTES, source), epoch)
     count = read_epoch(head, 0)
     if count != wanted:
         refuse_count(pe.ctx, DIFFERS, count, wanted, source)
     if piece.nbytes > 0 and x.receive.own == EACH:
-        receive_packets(pe.ctx, piece.address, slot + HEAD_BYTES, piece.nbytes, epoch, source)
+        receive_packets(pe.ctx, Message(piece.address, slot + HEAD_BYTES, piece.nbytes, source), epoch)
 
 
 def send_round(x: Exchange, r: int) -> bool:

@@ -17,7 +17,7 @@ Source: the handshake of MPI's rendezvous protocol, and the eager one for small 
 """
 
 from ..block import block, blocks, fence, put_lines, put_signal, read_epoch, signal, sync, wait, write_epoch
-from ..records import Halo, Work
+from ..records import Halo, Message, Work
 from .message import DIRECT, PACKED, Row, arrived_word, offset_bytes, part_bytes, ready_word, row_at, slot
 
 
@@ -80,7 +80,7 @@ def send(ctx: int, halo: Halo, row: Row, epoch: int):
         packed, offset = halo.outbox + message.offset, offset_bytes(message.lines)
         there, nbytes = slot(halo, epoch) + message.offset + offset, part_bytes(message.lines)
         put_lines(ctx, packed, message.address, message.lines, halo.me)
-        put_signal(ctx, there, packed + offset, nbytes, arrived_word(halo, row.there), epoch, row.pe)
+        put_signal(ctx, Message(there, packed + offset, nbytes, row.pe), arrived_word(halo, row.there), epoch)
     else:
         there = message.there
         if message.way == DIRECT:

@@ -11,6 +11,7 @@ that came from them, and releases the other blocks of its PE.
 from typing import NamedTuple
 
 from ..block import Words, add_shared, arrive_last, copy, lanes, put_signal, read_epoch, signal, sync, wait, wait_all
+from ..records import Message
 from .exact import WORD_BYTES, WORDS, WORDS_BYTES, Bins, add_to_words, read_sum
 
 EPOCH_WORDS = 16  # the last finished epoch, the counter of ``arrive_last``, and the rest of a cache line
@@ -88,7 +89,7 @@ def give(ctx, barrier: GridBarrier, epoch):
     if barrier.n_pes > 1:
         copy(out, words_at(barrier, 0), nbytes)
     for k in range(1, barrier.n_pes):
-        put_signal(ctx, slot, out, nbytes, word, epoch, (barrier.me + k) % barrier.n_pes)
+        put_signal(ctx, Message(slot, out, nbytes, (barrier.me + k) % barrier.n_pes), word, epoch)
 
 
 def take(ctx, barrier: GridBarrier, epoch):

@@ -7,7 +7,7 @@ receives n-1 vectors, so this is for two PEs.
 from ..algorithm import per_pe
 from ..block import combine, put_signal, signal_all, wait, wait_all
 from ..plans import piece_algorithm
-from ..records import PE, Reduction, Work
+from ..records import PE, Message, Reduction, Work
 from ..slots import block_words, inbox_slots, outbox_of, slot_at, word
 from ..steps import first_round, piece_inside, store_epoch, untag_epoch
 
@@ -35,7 +35,8 @@ def direct(pe: PE, call: Reduction, work: Work):
             signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)
         else:
             wait(pe.ctx, word(read, call.root), untag_epoch(work, epoch - 2), call.root)  # what this one overwrites
-            put_signal(pe.ctx, slot_at(slots, pe.me), own.src, own.nbytes, word(arrived, pe.me), epoch, call.root)
+            message = Message(slot_at(slots, pe.me), own.src, own.nbytes, call.root)
+            put_signal(pe.ctx, message, word(arrived, pe.me), epoch)
         start += stride
     if pe.me != call.root:
         signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)  # this PE may be the root next time

@@ -7,7 +7,7 @@ latency step each.  No PE sends or receives the vector more than once.
 from ..algorithm import per_pe, per_peer
 from ..block import combine, copy, put, put_signal, signal_all, wait, wait_all
 from ..plans import piece_algorithm
-from ..records import PE, Piece, Reduction, Work
+from ..records import PE, Message, Piece, Reduction, Work
 from ..slots import block_words, inbox_slots, outbox_of, slot_at, word
 from ..steps import distance, first_round, peer, piece, store_epoch, untag_epoch
 
@@ -48,7 +48,7 @@ def gathered(pe: PE, call: Reduction, work: Work):
             scratch = result + slots.nbytes
             wait_all(pe.ctx, first, epoch, pe.me, pe.n_pes)
             combine(pe, Piece(result, own.src, 0, own.n_elems, own.nbytes), slots, scratch)
-            put_signal(pe.ctx, own_slot, result, own.nbytes, word(second, pe.me), epoch, call.root)
+            put_signal(pe.ctx, Message(own_slot, result, own.nbytes, call.root), word(second, pe.me), epoch)
         signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)
         start += stride
     store_epoch(work, epoch)

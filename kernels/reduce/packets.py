@@ -6,7 +6,7 @@ Source: the LL128 protocol of NCCL.  One latency step; the root receives the vec
 from ..algorithm import per_pe
 from ..block import combine_packets, send_packets, signal_all, wait
 from ..plans import packet_algorithm
-from ..records import PE, Packets, Reduction, Work
+from ..records import PE, Message, Packets, Reduction, Work
 from ..slots import block_words, outbox_of, packet_slots, slot_at, word
 from ..steps import first_round, piece, store_epoch, untag_epoch
 
@@ -30,7 +30,7 @@ def packets(pe: PE, call: Reduction, work: Work):
             signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)
         else:
             wait(pe.ctx, word(read, call.root), untag_epoch(work, epoch - 2), call.root)  # what these overwrite is read
-            send_packets(pe.ctx, slot_at(incoming.slots, pe.me), own.src, own.nbytes, epoch, call.root)
+            send_packets(pe.ctx, Message(slot_at(incoming.slots, pe.me), own.src, own.nbytes, call.root), epoch)
         start += stride
     if pe.me != call.root:
         signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)  # this PE may be the root next time

@@ -7,7 +7,7 @@ the root sends the vector once, as partials, to one neighbour.
 from ..algorithm import PARTIALS, Algorithm
 from ..block import put_signal, reduce, reduce_and_round, signal, to_partials, wait
 from ..plans import pipeline_plan
-from ..records import PE, Reduction, Work
+from ..records import PE, Message, Reduction, Work
 from ..slots import block_words, inbox_of, outbox_of, word
 from ..steps import load_counter, neighbours, piece, rounds, store_counter, untag_epoch
 
@@ -46,7 +46,7 @@ def ring(pe: PE, call: Reduction, work: Work):
                 to_partials(pe.ctx, outbox, src, own.n_elems)
             else:
                 reduce(pe.ctx, outbox, partial, src, own.n_elems)
-            put_signal(pe.ctx, inbox, outbox, own.n_elems * call.acc_bytes, word(arrived, sent & 1), sent, succ)
+            put_signal(pe.ctx, Message(inbox, outbox, own.n_elems * call.acc_bytes, succ), word(arrived, sent & 1), sent)
         if pred != call.root:
             signal(pe.ctx, word(read, taken & 1), untag_epoch(work, taken), pred)
     store_counter(work, counts, 0, sent)

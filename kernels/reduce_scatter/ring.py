@@ -7,7 +7,7 @@ sends n-1 chunks of partials, in n-1 messages, all to one neighbour.
 from ..algorithm import PARTIALS, Algorithm, per_peer
 from ..block import put_signal, reduce, reduce_and_round, to_partials, wait
 from ..plans import slots_plan
-from ..records import PE, Reduction, Work
+from ..records import PE, Message, Reduction, Work
 from ..slots import inbox_of, outbox_of, word, words
 from ..steps import load_epoch, neighbours, piece_inside, rounds, store_epoch
 
@@ -38,7 +38,7 @@ def ring(pe: PE, call: Reduction, work: Work):
             else:
                 reduce(pe.ctx, outbox + slot, inbox + slot - slot_bytes, src + chunk * chunk_bytes, own.n_elems)
             nbytes = own.n_elems * call.acc_bytes
-            put_signal(pe.ctx, inbox + slot, outbox + slot, nbytes, word(arrived, step), epoch, succ)
+            put_signal(pe.ctx, Message(inbox + slot, outbox + slot, nbytes, succ), word(arrived, step), epoch)
             wait(pe.ctx, word(arrived, step), epoch, pred)
             chunk = (chunk + pe.n_pes - 1) % pe.n_pes
         last = inbox + (pe.n_pes - 2) * slot_bytes

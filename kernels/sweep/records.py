@@ -5,6 +5,8 @@ A three-dimensional grid has dimensions x, y, z, a two-dimensional one y, z, a o
 
 from typing import NamedTuple
 
+from ..primitive import Elements, Words
+
 
 class SweepFields(NamedTuple):
     """The arrays of a sweep.
@@ -41,3 +43,21 @@ class Cut(NamedTuple):
 
     chunk: int
     lead: int
+
+
+class Pass(NamedTuple):
+    """A pass: new[box] = some sweeps of old.
+
+    live:    the points that the formula applies to
+    values:  address of the formula's numbers
+    words:   address of the norm's words of the first level that has a norm, int64 (levels, COPIES, WORDS); 0: none
+    scratch: address of memory of this PE, on a multiple of 64 bytes
+    """
+
+    fields: SweepFields
+    box: Box
+    live: Box
+    cut: Cut
+    values: Elements
+    words: Words
+    scratch: int

@@ -14,7 +14,7 @@ from ..block import Elements, Words, sync
 from ..halo.exchange import halo_put, halo_ready, halo_wait
 from ..records import Halo
 from .norm import LEVEL_BYTES
-from .records import Box, Cut, SweepFields
+from .records import Box, Cut, Pass, SweepFields
 
 
 class Passes(NamedTuple):
@@ -31,33 +31,35 @@ class Passes(NamedTuple):
     quiet: int
 
 
+class SweepCall(NamedTuple):
+    """What the passes of a call share.
+
+    fields: those of the first pass
+    sides:  1 for each bound of the box with a neighbour beyond it, else 0
+    values, scratch: as in ``Pass``;  words: of the first sweep that has a norm
+    """
+
+    fields: SweepFields
+    box: Box
+    sides: Box
+    values: Elements
+    words: Words
+    scratch: int
+
+
 def resident_kernel(one_pass: Callable[..., None]) -> Callable[..., None]:
     """The kernel of all passes.  one_pass: the kernel of a pass, whose ``Cut`` is (sweeps, sweeps without a norm)"""
 
-    def kernel(  # noqa: PLR0913 - of a launch
-        ctx: int,
-        fields: SweepFields,
-        box: Box,
-        sides: Box,
-        passes: Passes,
-        values: Elements,
-        words: Words,
-        scratch: int,
-        of_old: Halo,
-        of_new: Halo,
-    ):
-        """All passes.  The first one reads ``fields.old``.
-
-        sides: 1 for each bound of the box with a neighbour beyond it, else 0;  words: of the first sweep that has a norm
-        of_old, of_new: the halos of the two fields
-        """
-        quiet = passes.quiet
+    def kernel(ctx: int, call: SweepCall, passes: Passes, of_old: Halo, of_new: Halo):
+        """All passes.  of_old, of_new: the halos of the two fields"""
+        quiet, words = passes.quiet, call.words
         halo_ready(ctx, of_old)
         for k in range(passes.n_passes):
             exchange(ctx, k, passes.n_passes - 1, of_old, of_new)
             depth = passes.large if k < passes.n_large else passes.small
             cut = Cut(depth, min(quiet, depth))
-            one_pass(ctx, in_turn(fields, k), box, widened(box, sides, depth), cut, values, words, scratch)
+            fields, live = in_turn(call.fields, k), widened(call.box, call.sides, depth)
+            one_pass(ctx, Pass(fields, call.box, live, cut, call.values, words, call.scratch))
             words += (depth - cut.lead) * LEVEL_BYTES
             quiet -= cut.lead
             sync()

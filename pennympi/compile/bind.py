@@ -7,7 +7,7 @@ is bound in the same way.  Numbers stay as they are.  A kernel may name these by
 
 import inspect
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from types import CellType, FunctionType, ModuleType
 from typing import Any, get_type_hints
@@ -198,46 +198,53 @@ def _not_there(what: str, annotation: Any, error: Exception) -> TypeError:
 @cache
 def records(kernel: Callable[..., Any]) -> dict[str, Any]:
     """{parameter: the NamedTuple class that it is annotated with, or None for a number}, in order."""
-    return {
-        name: one if hasattr(one, "_fields") and isinstance(one, type) else None
-        for name, one in _annotated(kernel).items()
-    }
+    return {name: one if is_record(one) else None for name, one in _annotated(kernel).items()}
+
+
+def is_record(annotation: Any) -> bool:
+    """Whether it is a NamedTuple class."""
+    return hasattr(annotation, "_fields") and isinstance(annotation, type)
+
+
+def types_of_fields(record: Any) -> dict[str, Any]:
+    """{field of a record: its annotation}.  Raises TypeError for one that is not there."""
+    try:
+        types = get_type_hints(record, include_extras=True)
+    except Exception as error:  # whatever such a text raises
+        raise _not_there(f"a field of {record.__name__}", "", error) from None
+    return {name: types.get(name, inspect.Parameter.empty) for name in record._fields}
+
+
+def _numbers(path: tuple[str, ...], annotation: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """(path, annotation) of a number: of a parameter, or of each field of its record, and of records in that."""
+    if not is_record(annotation):
+        yield path, annotation
+        return
+    for name, one in types_of_fields(annotation).items():
+        yield from _numbers((*path, name), one)
 
 
 @cache
-def _launched(kernel: Callable[..., Any]) -> dict[str, tuple[str, ...]]:
-    """{parameter: the names of the numbers that a launch passes for it}: a record's fields, or the parameter itself.
+def _launched(kernel: Callable[..., Any]) -> dict[tuple[str, ...], tuple[str, Any]]:
+    """{path of a number that a launch passes: (its name, its annotation)}, in order.
 
-    Where two records have a field of the same name, the parameter's name comes before it.
+    Where two records have a field of the same name, the names of the parameter and of the records come before it.
     """
-    every = [name for one, record in records(kernel).items() for name in (record._fields if record else (one,))]
-    times = Counter(every)
-    return {
-        one: tuple(field if times[field] == 1 else f"{one}_{field}" for field in record._fields) if record else (one,)
-        for one, record in records(kernel).items()
-    }
+    numbers = [number for name, one in _annotated(kernel).items() for number in _numbers((name,), one)]
+    times = Counter(path[-1] for path, _ in numbers)
+    return {path: (path[-1] if times[path[-1]] == 1 else "_".join(path), one) for path, one in numbers}
 
 
 @cache
 def parameters(kernel: Callable[..., Any]) -> tuple[str, ...]:
     """Names of the numbers that a kernel is launched with, in order: its parameters, and the fields of its records."""
-    return tuple(name for names in _launched(kernel).values() for name in names)
+    return tuple(name for name, _ in _launched(kernel).values())
 
 
 @cache
 def annotations(kernel: Callable[..., Any]) -> list[Any]:
     """The annotation of each of ``parameters`` after ``ctx``: of the parameter, or of its record's field."""
-    types: list[Any] = []
-    for name, record in list(records(kernel).items())[1:]:
-        types += _types_of_fields(record) if record else [_annotated(kernel)[name]]
-    return types
-
-
-def _types_of_fields(record: Any) -> list[Any]:
-    try:
-        return list(get_type_hints(record, include_extras=True).values())
-    except Exception as error:  # whatever such a text raises
-        raise _not_there(f"a field of {record.__name__}", "", error) from None
+    return [annotation for _, annotation in _launched(kernel).values()][1:]
 
 
 def annotated_kinds(kernel: Callable[..., Any]) -> str:
@@ -255,10 +262,14 @@ def call_source(kernel: Callable[..., Any], constants: Mapping[str, Any]) -> tup
 
     constants: numbers that stand in place of a name.  The compiler takes records apart, so that they cost nothing.
     """
-    parts, free = [], {}
-    for one, record in records(kernel).items():
-        inside = ", ".join(str(constants.get(name, name)) for name in _launched(kernel)[one])
-        if record:
-            free[record.__name__] = record
-        parts.append(f"{record.__name__}({inside})" if record else inside)
-    return ", ".join(parts), free
+    free: dict[str, Any] = {}
+
+    def source(path: tuple[str, ...], annotation: Any) -> str:
+        if not is_record(annotation):
+            name, _ = _launched(kernel)[path]
+            return str(constants.get(name, name))
+        free[annotation.__name__] = annotation
+        inside = ", ".join(source((*path, name), one) for name, one in types_of_fields(annotation).items())
+        return f"{annotation.__name__}({inside})"
+
+    return ", ".join(source((name,), one) for name, one in _annotated(kernel).items()), free

@@ -22,13 +22,10 @@ class Storage(NamedTuple):
 
 
 class PassKernel(NamedTuple):
-    """A kernel (ctx, fields: SweepFields, box: Box, live: Box, cut: Cut, values: Elements, words, scratch): new[box] =
-    ``depth`` sweeps of old, and how it is launched.
+    """A kernel (ctx, sweeps: Pass) of ``depth`` sweeps, and how it is launched.
 
-    values:  address of the formula's numbers
-    words:   address of the norm's words of the first level that has a norm, int64 (levels, COPIES, WORDS); 0: none
-    scratch: address of ``scratch_bytes`` bytes of this PE, on multiples of 64 bytes
     bounds, shared_bytes: as in ``KernelOptions``; the kernel is compiled with ``fused=False``
+    scratch_bytes: of memory at the address ``Pass.scratch``
     launch:  (box, storage) -> blocks, threads of a block, cut; on a GPU the first two may be (x, y, z)
     """
 

@@ -17,6 +17,7 @@ from ..settings import SettingError, setting
 from ..start import init
 from ..team import Team
 from .calls import NEVER, TABLE, at_once
+from .mailbox import Card, Page, own_page, page_of
 
 FROM_BYTES = {name: row.from_bytes for name, row in TABLE.items()}
 _HAS_CUPY = find_spec("cupy") is not None  # else no array lies on a GPU
@@ -28,17 +29,20 @@ class Attribute:
     team:       None before there is one;  can_have_team: as far as is known
     from_bytes: by collective, from which size on a message of the host goes by the team
     at_once:    see calls.py; empty without a team
+    cards:      of the ranks, None where one has no CuPy; None: they have not introduced themselves
     left:       calls of smaller messages until the ranks tell one another again whether their arrays lie on GPUs; None:
                 they never do
     """
 
-    __slots__ = ("_calls", "_why_none", "at_once", "can_have_team", "from_bytes", "left", "team")
+    __slots__ = ("_calls", "_pages", "_why_none", "at_once", "can_have_team", "cards", "from_bytes", "left", "team")
 
     def __init__(self) -> None:
         self.team: Team | None = None
         self.from_bytes = dict.fromkeys(TABLE, 0)
         self.left: int | None = 0
         self.at_once: dict[str, Callable[..., None]] = {}
+        self.cards: list[Card | None] | None = None
+        self._pages: dict[int, Page | None] = {}
         self._calls = 0
         self._why_none = ""
         self.can_have_team = True
@@ -51,6 +55,7 @@ class Attribute:
         from_bytes = setting("PENNYMPI_COMM_FROM_BYTES")
         compared = -1 if from_bytes is None else from_bytes
         words = np.array([on_gpu, _HAS_CUPY, compared, -compared])
+        self.introduce(comm)
         request = MPI.Intracomm.Iallreduce(comm, MPI.IN_PLACE, words, MPI.MAX)
         if self.team is None:
             request.Wait()
@@ -64,6 +69,19 @@ class Attribute:
             self.left = max(1, self._calls) if any_has_cupy else None
             self._calls += self.left or 0
         return bool(any_on_gpu)
+
+    def introduce(self, comm: MPI.Intracomm) -> None:
+        """The ranks show one another their cards.  Collective; a second call does nothing."""
+        if self.cards is None:
+            self.cards = MPI.Intracomm.allgather(comm, own_page().card if _HAS_CUPY else None)
+
+    def page(self, rank: int) -> Page | None:
+        """A rank's page, where it is known and on this node."""
+        if not self.cards or not 0 <= rank < len(self.cards):
+            return None
+        if rank not in self._pages:
+            self._pages[rank] = page_of(self.cards[rank])
+        return self._pages[rank]
 
     def count(self) -> bool:
         """Whether one more call of a small message goes by MPI before they do; all ranks count the same calls."""

@@ -19,8 +19,11 @@ from ..team import Team
 from .attribute import Attribute, attribute_of
 from .calls import TABLE, Call
 from .flat import Flat
-from .gpu import current_stream, for_gpus
+from .gpu import for_gpus
+from .gpu_copies import current_stream
+from .mailbox import cards_of_part
 from .message import NotRead, is_on_gpu, is_plain, is_plain_pair, size_at_once, size_of_parts_at_once
+from .point_to_point import PROBES, with_true_size
 
 _MPI = MPI.Intracomm
 
@@ -55,6 +58,11 @@ class Comm(MPI.Intracomm):
         """Give the team and the communicator back.  Collective."""
         self._end_team()
         super().Disconnect()
+
+    def Barrier(self) -> None:
+        """Wait for all ranks.  Collective."""
+        self._agree().introduce(self)
+        super().Barrier()
 
     def __reduce__(self) -> Any:
         """Where a program has made this its MPI.COMM_WORLD or MPI.COMM_SELF, it is pickled by that name."""
@@ -193,7 +201,9 @@ class Distgraphcomm(Comm, MPI.Distgraphcomm):
 
 
 class Message(MPI.Message):
-    """What ``Mprobe`` and ``Improbe`` find."""
+    """What ``Mprobe`` and ``Improbe`` find.  comm: where they found it"""
+
+    comm: Comm
 
 
 _KINDS = {_MPI: Comm} | {kind.__bases__[-1]: kind for kind in (Cartcomm, Graphcomm, Distgraphcomm, Message)}
@@ -209,7 +219,14 @@ def _making_ours(plain: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(plain)
     def method(self: Any, *args: Any, **named: Any) -> Any:
         made = plain(self, *args, **named)
-        return _KINDS[type(made)](made) if made else made
+        if not made:
+            return made
+        ours = _KINDS[type(made)](made)
+        if isinstance(ours, Message):
+            ours.comm = self
+        elif cards := self._agree().cards:
+            attribute_of(ours).cards = cards_of_part(cards, self, ours)
+        return ours
 
     return method
 
@@ -230,7 +247,8 @@ for _base, _kind in _KINDS.items():
     _own = _own_methods(_base)
     _methods = {name: _making_ours(_own[name]) for name in _MAKERS if name in _own}
     if find_spec("cupy"):  # else no array lies on a GPU
-        _methods |= for_gpus(_own, TABLE)
+        _methods |= for_gpus(_own | _methods, TABLE)
+        _methods |= {name: with_true_size(_methods.get(name, _own[name])) for name in PROBES if name in _own}
     for _name, _method in _methods.items():
         if _name in TABLE:
             _OTHERWISE[_name] = _method

@@ -5,24 +5,28 @@ An MPI that is not built for CUDA reads an address of a GPU as one of the host, 
 
 from __future__ import annotations
 
-import ctypes
 import warnings
 from collections.abc import Callable, Iterable
 from functools import wraps
 from inspect import signature
-from threading import Thread
 from typing import Any
 
+import numpy as np
 from mpi4py import MPI
 
 from ..errors import Unsupported
 from ..team import Team
+from . import receiving
 from .calls import TABLE
+from .envelope import LEAST_BYTES
 from .flat import Flat
+from .gpu_copies import current_stream, mark
 from .message import NotRead, buffer_of, is_on_gpu
+from .point_to_point import OF_MESSAGE, RECEIVES, SENDS
+from .transfer import Persistent, Request, Result, Steps, Transfer
 
 # The argument that a method writes, by place and name; (1, "recvbuf") of others.
-_WRITTEN = dict.fromkeys(("bcast", "recv", "sendrecv_replace"), (0, "buf")) | {"sendrecv": (3, "recvbuf")}
+_WRITTEN = {"bcast": (0, "buf")}
 _STAGED: set[str] = set()  # what a warning was given for
 _BUFFERS = {"buf", "sendbuf", "recvbuf"}
 
@@ -32,10 +36,26 @@ def for_gpus(methods: dict[str, Callable[..., Any]], collectives: Iterable[str])
     taking = {name for name in methods if not _BUFFERS.isdisjoint(signature(methods[name]).parameters)}
     on_gpu: dict[str, Callable[..., Any]] = dict.fromkeys(taking, _stage)
     on_gpu |= {f"I{name.lower()}": _begun(name) for name in collectives}
+    receives = RECEIVES if "Send" in methods else OF_MESSAGE
+    on_gpu |= {name: _message(run) for name, run in (SENDS | receives).items() if name in taking}
     for name in ("Attach_buffer", *(name for name in taking if name.endswith("_init"))):
         begins = f"I{name.removesuffix('_init').lower()}"
         on_gpu[name] = _persistent(on_gpu[begins], methods[begins]) if begins in taking else _refuse
-    return {name: _unless_on_gpu(methods[name], on_gpu[name]) for name in taking}
+    receiving_names = {*receives, "Recv_init"}
+    wrappers = {True: _unless_by_envelope, False: _unless_on_gpu}
+    return {name: wrappers[name in receiving_names](methods[name], on_gpu[name]) for name in taking}
+
+
+def _message(run: Callable[..., Any]) -> Callable[..., Any]:
+    """What a method of messages does.  run: takes its arguments; raises NotRead"""
+
+    def on_gpu(comm: Any, plain: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+        try:
+            return run(comm, *args, **named)
+        except NotRead:
+            return plain(comm, *args, **named)
+
+    return on_gpu
 
 
 def _begun(name: str) -> Callable[..., Any]:
@@ -49,14 +69,14 @@ def _begun(name: str) -> Callable[..., Any]:
         team = comm._agree().team_or_none(comm) if run else None
         if run is None or team is None or team.backend != "cuda":
             return _stage(comm, plain, args, named)
-        return _begin(team, run, (args, named))
+        return Request(lambda: _begin(team, run, (args, named)))
 
     return on_gpu
 
 
 def _persistent(on_gpu: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
     """What a persistent call of arrays on GPUs does, by its non-blocking one."""
-    return lambda comm, _, args, named: _Persistent(lambda: on_gpu(comm, plain, args, named))
+    return lambda comm, _, args, named: Persistent(lambda: on_gpu(comm, plain, args, named))
 
 
 def _unless_on_gpu(plain: Callable[..., Any], on_gpu: Callable[..., Any]) -> Callable[..., Any]:
@@ -76,6 +96,25 @@ def _unless_on_gpu(plain: Callable[..., Any], on_gpu: Callable[..., Any]) -> Cal
     return method
 
 
+def _unless_by_envelope(plain: Callable[..., Any], on_gpu: Callable[..., Any]) -> Callable[..., Any]:
+    """The same for a receive, which may be of an envelope, wherever its array lies."""
+    on_host, begins = _unless_on_gpu(plain, on_gpu), plain.__name__ not in ("Recv", "Sendrecv", "Sendrecv_replace")
+
+    @wraps(plain)
+    def method(self: Any, *args: Any, **named: Any) -> Any:
+        if receiving.takes_envelopes and not _is_small(args[0] if args else None):
+            return on_gpu(self, plain, args, named)
+        made = on_host(self, *args, **named)
+        return receiving.note(made) if begins else made
+
+    return method
+
+
+def _is_small(buf: Any) -> bool:
+    """Whether no envelope fits into a buffer."""
+    return type(buf) is np.ndarray and buf.nbytes < LEAST_BYTES
+
+
 def _refuse(comm: Any, plain: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
     """Raises Unsupported."""
     raise Unsupported(f"{plain.__name__} of an array on a GPU: give an array of the host, or call another method")
@@ -85,9 +124,7 @@ def _stage(comm: Any, plain: Callable[..., Any], args: tuple[Any, ...], named: d
     """Run the method on copies in pinned memory of the host."""
     name = plain.__name__
     kind = name.removeprefix("I").lower()
-    if kind != name.lower():
-        _check_threads()
-    written = () if kind.endswith("send") else _WRITTEN.get(kind, (1, "recvbuf"))
+    written = _WRITTEN.get(kind, (1, "recvbuf"))
     given: dict[Any, Any] = {**dict(enumerate(args)), **named}
     n_parts = 0 if "neighbor" in kind else getattr(comm, "size", 1)
     arrays = {key: _array(arg, n_parts) for key, arg in given.items() if is_on_gpu(arg)}
@@ -106,9 +143,12 @@ def _stage(comm: Any, plain: Callable[..., Any], args: tuple[Any, ...], named: d
                 arrays[key].set(copies[key])
         stream.synchronize()
 
-    result = plain(comm, *[passed[place] for place in range(len(args))], **{key: passed[key] for key in named})
-    if isinstance(result, MPI.Request):
-        return _finished(result, put_back, passed)
+    def run() -> Any:
+        return plain(comm, *[passed[place] for place in range(len(args))], **{key: passed[key] for key in named})
+
+    if kind != name.lower():
+        return Request(lambda: _until(run(), put_back, passed))
+    result = run()
     put_back()
     return result
 
@@ -127,42 +167,19 @@ def _with(copy: Any, arg: Any) -> Any:
     return copy if arg is buffer_of(arg) else type(arg)((copy, *arg[1:]))
 
 
-def _finished(request: MPI.Request, put_back: Callable[[], None], buffers: Any) -> MPI.Request:
-    """A request that is complete when another one is, and its result on the GPU: a thread waits for that.
+def _until(request: MPI.Request, put_back: Callable[[], None], buffers: Any) -> Transfer:
+    """A transfer that is complete when another request is, and its result on the GPU.
 
     buffers: what mpi4py does not hold for all methods until they are complete
     """
-    found = MPI.Status()
-    failures: list[MPI.Exception] = []
 
-    def query(status: MPI.Status) -> None:
-        if failures:
-            raise failures[0]
-        status.source, status.tag, status.cancelled = found.source, found.tag, found.cancelled
-        status.Set_elements(MPI.BYTE, max(0, found.Get_elements(MPI.BYTE)))
+    def steps(_: Any) -> Steps:
+        while not request.Test():
+            yield
+        put_back()
+        return Result()
 
-    made = MPI.Grequest.Start(query, lambda: None, lambda is_complete: None if is_complete else request.Cancel())
-    held = MPI.Grequest(made)  # MPI's own handle is gone once the user has waited
-
-    def finish(_: Any) -> None:
-        try:
-            request.Wait(found)
-            put_back()
-        except MPI.Exception as failure:
-            failures.append(failure)
-        held.Complete()
-
-    Thread(target=finish, args=(buffers,), daemon=True).start()
-    return made
-
-
-def _check_threads() -> None:
-    """A thread completes the request.  Raises Unsupported."""
-    if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
-        raise Unsupported(
-            "a non-blocking call of an array on a GPU needs MPI_THREAD_MULTIPLE, as mpi4py starts MPI by default: "
-            "leave mpi4py.rc as it is, or call the blocking method"
-        )
+    return Transfer(steps(buffers), can_cancel=request)
 
 
 def _array(arg: Any, n_parts: int) -> Any:
@@ -180,42 +197,19 @@ def _array(arg: Any, n_parts: int) -> Any:
     return array
 
 
-def current_stream() -> Any:
-    """CuPy's current stream."""
-    import cupy
+def _begin(team: Team, run: Callable[[Team, Flat], Any], buffers: Any) -> Transfer:
+    """Enqueue a call on CuPy's current stream; the transfer is complete when the stream has run it.
 
-    return cupy.cuda.get_current_stream()
-
-
-def _begin(team: Team, run: Callable[[Team, Flat], Any], buffers: Any) -> MPI.Request:
-    """Enqueue a call on CuPy's current stream; the request completes when the stream has run it.
-
-    Any method of MPI waits for it.  Where an array of this rank had to be copied, the stream has run it on return.
+    Where an array of this rank had to be copied, the stream has run it on return.
     """
-    _check_threads()
     flat = Flat(True)
     run(team, flat)
     flat.put_back()
-    request = MPI.Grequest.Start(lambda status: None, lambda: None, lambda _: None)
-    held = MPI.Grequest(request)  # MPI's own handle is gone once the user has waited
-    current_stream().launch_host_func(lambda of: of[0].Complete(), (held, buffers, flat))
-    return request
+    event = mark()
 
+    def steps(_: Any) -> Steps:
+        while not event.done:
+            yield
+        return Result()
 
-class _Persistent(MPI.Prequest):
-    """A persistent call on a GPU: each Start begins one.  Startall raises MPI.Exception of it."""
-
-    _start: Callable[[], MPI.Request] | None
-
-    def __new__(cls, start: Callable[[], MPI.Request]) -> _Persistent:
-        made: _Persistent = super().__new__(cls)
-        made._start = start
-        return made
-
-    def Start(self) -> None:
-        assert self._start is not None, "the request has been freed"
-        begun = self._start()
-        ctypes.memmove(MPI._addressof(self), MPI._addressof(begun), MPI._sizeof(begun))  # Waitall knows it, too
-
-    def Free(self) -> None:
-        self._start = None
+    return Transfer(steps((buffers, flat)))

@@ -65,13 +65,13 @@ class Parts(NamedTuple):
         return sum(self.counts) * self.element.size
 
 
-_OF_DTYPE = {one.numpy: Element(one.item_bytes, one.item_bytes, True, one.numpy) for one in ALL.values()}
+NUMPY_DTYPES = {one.numpy: Element(one.item_bytes, one.item_bytes, True, one.numpy) for one in ALL.values()}
 _PREDEFINED: dict[int, Element] = {}  # by the datatype's handle
 
 
 def is_plain(x: Any) -> bool:
     """Whether a team on CPUs takes an argument as it is."""
-    return type(x) is np.ndarray and x.flags.carray and x.dtype in _OF_DTYPE
+    return type(x) is np.ndarray and x.flags.carray and x.dtype in NUMPY_DTYPES
 
 
 def is_plain_pair(x: Any, out: Any) -> bool:
@@ -127,8 +127,8 @@ def size_of_parts_at_once(spec: Any, n_parts: int) -> int:
 
 def message_of(spec: Any, n_parts: int = 1) -> Message:
     """A message of ``n_parts`` equal parts, and a count is of one of them.  Raises NotRead."""
-    if type(spec) is np.ndarray and spec.dtype in _OF_DTYPE and not spec.size % n_parts:
-        return Message(spec, _OF_DTYPE[spec.dtype], spec.size)  # mostly so
+    if type(spec) is np.ndarray and spec.dtype in NUMPY_DTYPES and not spec.size % n_parts:
+        return Message(spec, NUMPY_DTYPES[spec.dtype], spec.size)  # mostly so
     buffer, count, start, datatype = _unpacked(spec, _SPECS)
     element = _element_of(buffer, datatype)
     first = 0 if start is None else _number(start)
@@ -213,13 +213,13 @@ def _element_of(buffer: Any, datatype: Any) -> Element:
     if datatype is not None:
         return element_of(_named(datatype))
     if isinstance(buffer, np.ndarray):
-        return _OF_DTYPE.get(buffer.dtype) or element_of(_named(buffer.dtype.char))
+        return NUMPY_DTYPES.get(buffer.dtype) or element_of(_named(buffer.dtype.char))
     try:
         code = memoryview(buffer).format.lstrip("@<")  # mpi4py takes this machine's order alone
     except TypeError:  # of another library
         if not hasattr(buffer, "dtype"):
             raise NotRead from None
-        return _OF_DTYPE[dtype_of(buffer.dtype).numpy]
+        return NUMPY_DTYPES[dtype_of(buffer.dtype).numpy]
     return element_of(_named(code))
 
 
@@ -240,7 +240,7 @@ def element_of(datatype: MPI.Datatype) -> Element:
         raise NotRead
     size, extent, basic = datatype.size, datatype.extent, _basic(datatype)
     known = np.dtype(basic) if basic else None
-    element = Element(size, extent, False, known if known in _OF_DTYPE else None, datatype)
+    element = Element(size, extent, False, known if known in NUMPY_DTYPES else None, datatype)
     if datatype.is_predefined:
         element = _PREDEFINED[handle] = element._replace(is_dense=size == extent)
     return element

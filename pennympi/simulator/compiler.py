@@ -1,14 +1,13 @@
 """Kernels of a simulated team, which plain Python runs."""
 
-from collections.abc import Callable, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from ..arrays.dtypes import DType
 from ..backend import Run
-from ..compile.bind import is_tagged, records
+from ..compile.bind import is_record, is_tagged, records, types_of_fields
 from ..compile.options import PLAIN, KernelOptions
 from ..errors import Unsupported
 from .heap import Heap
@@ -25,6 +24,13 @@ def dtypes_of(dtype: DType) -> tuple[Any, Any]:
     if dtype.acc_bytes > 8:
         raise Unsupported(f"the simulator has no avg of {dtype.name}: take a narrower type")
     return dtype.numpy, np.dtype(f"{dtype.kind.replace('b', 'f')}{dtype.acc_bytes}")
+
+
+def argument(annotation: Any, numbers: Iterator[Any]) -> Any:
+    """A number, or a record of numbers and of records."""
+    if not is_record(annotation):
+        return next(numbers)
+    return annotation(*(argument(one, numbers) for one in types_of_fields(annotation).values()))
 
 
 class SimulatedKernel:
@@ -49,7 +55,7 @@ class SimulatedKernel:
     def launch(self, blocks: int, args: Sequence[int | float], stream: int, threads: int = 0) -> None:
         """Enqueue the kernel.  A launch with a plain array of the process has run when this returns."""
         numbers = iter((self._me, *args))
-        given = [one(*islice(numbers, len(one._fields))) if one else next(numbers) for one in self._records]
+        given = [argument(one, numbers) for one in self._records]
         launch = Launch(self._name, self._kernel, given, blocks, self._dtypes, self._op, tagged=self._tagged)
         self._streams.push(launch, stream, any(map(self._heap.is_of_process, args)))
 

@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from .fibers import Fiber
 from .launches import Block, Warp
+from .memory import EPOCHS
 
 if TYPE_CHECKING:
     from .device import Machine
@@ -34,8 +35,11 @@ def _awaited(machine: "Machine", fiber: Fiber) -> str:
     key: Any = fiber.waits_for
     if isinstance(key[0], int):
         pe, address = key
-        wanted = f" to be at least {fiber.wanted}" if isinstance(fiber, Warp) else ""
-        return f"{machine.memory.described(pe, address)}{wanted}, and it is {machine.memory.load(pe, address)}"
+        found, wanted = machine.memory.load(pe, address), fiber.wanted if isinstance(fiber, Warp) else 0
+        if wanted >= EPOCHS:  # a word of the library, which has the call's tag
+            call = machine.call_texts.get(wanted // EPOCHS, "a call")
+            return f"round {wanted % EPOCHS} of {call}, and found is round {found % EPOCHS}"
+        return f"{machine.memory.described(pe, address)} to be at least {wanted}, and it is {found}"
     kind, *what = key
     return {
         "line": "packets",

@@ -18,7 +18,7 @@ from .faults import Deadlock, Fault
 from .fibers import Fiber
 from .implementations import IMPLEMENTATIONS
 from .launches import Block, Launch
-from .memory import Memory
+from .memory import EPOCHS, Memory
 from .network import COPIED, POINTER, Network
 from .scheduler import Patience, Scheduler
 
@@ -187,7 +187,8 @@ class Machine:
     def mismatch(self, pe: int, wanted: int = 0, found: int = 0) -> None:
         """A PE has found another call's message, or another count.  Raises Fault where all PEs make the same calls."""
         if not self.may_differ:
-            words = f": {found} in place of {wanted}" if wanted != found else ""
+            calls = [self.call_texts.get(word // EPOCHS, "") for word in (wanted, found)]
+            words = f": it is in {calls[0]}, and the message is of {calls[1]}" if all(calls) else ""
             raise Fault(f"PE {pe} found another call's message, or another count{words}")
         self.noticed.add(pe)
         self.give_up(pe)

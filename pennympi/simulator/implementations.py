@@ -14,7 +14,7 @@ import numpy as np
 from greenlet import getcurrent
 
 from ..kernels.slots import slot_at
-from .shadow import WRITE
+from .shadow import READ, WRITE
 
 Body = Any  # a function
 IMPLEMENTATIONS: dict[str, Body] = {}
@@ -134,8 +134,8 @@ def add_block_sums(b, base, x):
 def parts(b, dst, src, nbytes, pe):
     """(start, stop) of the parts in which bytes of PE ``pe`` are moved.  Raises OutOfBounds."""
     if nbytes > 0:
-        b.memory.view(b.pe, dst, nbytes)
-        b.memory.view(pe, src, nbytes)
+        b.memory.inside(b, WRITE, b.pe, dst, nbytes)
+        b.memory.inside(b, READ, pe, src, nbytes)
         yield from b.scheduler.cuts(nbytes)
 
 

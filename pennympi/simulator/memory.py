@@ -127,17 +127,21 @@ class Memory:
         if nbytes <= 0:
             return self.bytes[pe][:0]
         pe, address = located(pe, address)
-        try:
-            found = self.object_at(pe, address, nbytes)
-        except OutOfBounds as error:
-            where = f"{VERBS[kind]} at {self.lines.text(actor.line())}" if actor else VERBS[kind]
-            raise OutOfBounds(f"{error}, {where} on PE {actor.pe}" if actor else f"{error}, {where}") from None
+        found = self.inside(actor, kind, pe, address, nbytes)
         low = address - found.start
         if self.checks and actor is not None:
             self.shadow(pe, found).note(actor.clock, actor.line(), kind, low, low + nbytes)
         if found.bytes is None:
             return self.bytes[pe][address : address + nbytes]
         return found.bytes[low : low + nbytes]
+
+    def inside(self, actor: Any, kind: int, pe: int, address: int, nbytes: int) -> Object:
+        """The object that an actor accesses.  Raises OutOfBounds."""
+        try:
+            return self.object_at(*located(pe, address), nbytes)
+        except OutOfBounds as error:
+            where = f" at {self.lines.text(actor.line())}" if actor else ""
+            raise OutOfBounds(f"{error}, {VERBS[kind]}{where} on PE {pe}") from None
 
     def read(self, actor: Any, pe: int, address: int, nbytes: int) -> Bytes:
         """The bytes that an actor reads.  Raises OutOfBounds, Race."""

@@ -17,10 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from ..kernels import records
 from .clocks import Clock, Seen, together
 from .faults import Fault
 from .memory import POISON, Memory
 from .scheduler import Scheduler
+from .shadow import READ, WRITE
 
 POINTER, IN_ORDER, ANY_ORDER, COPIED = "pointer", "in_order", "any_order", "copied"
 NETWORKS = (POINTER, IN_ORDER, ANY_ORDER, COPIED)
@@ -210,19 +212,20 @@ class Network:
             self.store(warp, pe, dst + start, self.memory.read(warp, warp.pe, src + start, stop - start).copy())
             warp.pause()
 
-    def put_signal(self, warp: Any, dst: int, src: int, nbytes: int, word: int, value: int, pe: int) -> None:
+    def put_signal(self, warp: Any, message: records.Message, word: int, value: int) -> None:
         """Send a message that no pointer carries; once this PE has given up its signal alone."""
+        dst, src, nbytes, pe = message
         if self.gave_up[warp.pe]:
             self.signal(warp, word, value, pe)
             return
         if nbytes:
             self._check(warp, dst, src, nbytes, pe)
-        self.memory.word(pe, word)
+        self.memory.inside(warp, WRITE, pe, word, 8)
         self._send(warp, Message(self, warp, pe, (dst, self._source(warp, src, nbytes), nbytes), word, value))
 
     def signal(self, warp: Any, word: int, value: int, pe: int) -> None:
         """Set a word of a peer."""
-        self.memory.word(pe, word)
+        self.memory.inside(warp, WRITE, pe, word, 8)
         value = self.poisoned(warp, value)
         if self.by_pointer(warp.pe, pe):
             warp.block.stores.release()
@@ -250,10 +253,10 @@ class Network:
         warp.clock.acquire(self.delivered[warp.pe])
 
     def _check(self, warp: Any, dst: int, src: int, nbytes: int, pe: int) -> None:
-        self.memory.view(warp.pe, src, nbytes)
+        self.memory.inside(warp, READ, warp.pe, src, nbytes)
         if self.memory.is_plain(warp.pe, dst):
             raise Fault(f"a put to {self.memory.described(warp.pe, dst)}, which is not symmetric memory")
-        self.memory.view(pe, dst, nbytes)
+        self.memory.inside(warp, WRITE, pe, dst, nbytes)
 
     def _source(self, warp: Any, src: int, nbytes: int) -> Any:
         """What a put reads: where its source lies, or the source as it is now."""

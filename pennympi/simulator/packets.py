@@ -15,6 +15,7 @@ from ..kernels.slots import slot_at
 from ..kernels.steps import peer
 from .implementations import combined, entered
 from .memory import POISON, is_of_another_call
+from .shadow import READ, WRITE
 
 GROUP_BYTES = PACKETS_TOGETHER * PACKET_BYTES
 
@@ -42,7 +43,7 @@ def read(b: Any, src: int, group: int, nbytes: int) -> np.ndarray:
     low = group * GROUP_DATA_BYTES
     n = min(GROUP_DATA_BYTES, nbytes - low)
     if n > 0:
-        b.memory.view(b.pe, src, nbytes)
+        b.memory.inside(b, READ, b.pe, src, nbytes)
         data[:n] = b.memory.read(b, b.pe, src + low, n)
     return data
 
@@ -52,14 +53,14 @@ def write(b: Any, dst: int, group: int, nbytes: int, data: np.ndarray) -> None:
     low = group * GROUP_DATA_BYTES
     n = min(GROUP_DATA_BYTES, nbytes - low)
     if n > 0:
-        b.memory.view(b.pe, dst, nbytes)
+        b.memory.inside(b, WRITE, b.pe, dst, nbytes)
         b.memory.write(b, b.pe, dst + low, n)[:] = data[:n]
 
 
 def send(b: Any, slot: int, group: int, data: np.ndarray, nbytes: int, epoch: int, pe: int) -> None:
     """The lines of a group to a slot of PE ``pe``."""
     to = slot + group * GROUP_BYTES
-    b.memory.view(pe, to, GROUP_BYTES)
+    b.memory.inside(b, WRITE, pe, to, GROUP_BYTES)
     b.network.sent[b.pe, pe] += max(0, min(GROUP_DATA_BYTES, nbytes - group * GROUP_DATA_BYTES))
     lines = [(k, np.empty(PACKET_BYTES, np.uint8)) for k in range(PACKETS_TOGETHER)]
     for k, line in lines:
@@ -130,14 +131,16 @@ def send_rows(b: Any, pe: PE, rows: PacketRows, incoming: Packets, group: int) -
 
 
 @by_groups
-def send_packets(b, ctx, slot, src, nbytes, epoch, pe):
+def send_packets(b, ctx, message, epoch):
+    slot, src, nbytes, pe = message
     for group in groups(b, nbytes):
         b.pause()
         send(b, slot, group, read(b, src, group, nbytes), nbytes, epoch, pe)
 
 
 @by_groups
-def receive_packets(b, ctx, dst, slot, nbytes, epoch, source):
+def receive_packets(b, ctx, message, epoch):
+    dst, slot, nbytes, _ = message
     for group in groups(b, nbytes):
         write(b, dst, group, nbytes, take(b, slot, group, epoch))
         b.pause()

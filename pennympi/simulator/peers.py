@@ -66,15 +66,16 @@ def get(b, ctx, dst, src, nbytes, pe):
 
 
 @one
-def message(b, ctx, dst, src, nbytes, word, value, pe):
-    b.network.put_signal(b, dst, src, nbytes, word, value, pe)
+def send_message(b, ctx, message, word, value):
+    b.network.put_signal(b, message, word, value)
     b.pause()
 
 
 @each
-def put_signal(b, ctx, dst, src, nbytes, word, value, pe):
+def put_signal(b, ctx, message, word, value):
+    dst, src, nbytes, pe = message
     if not b.network.by_pointer(b.pe, pe):
-        IMPLEMENTATIONS["message"](ctx, dst, src, nbytes, word, value, pe)
+        IMPLEMENTATIONS["send_message"](ctx, message, word, value)
         return
     block.put(ctx, dst, src, nbytes, pe)
     if b.number == 0:

@@ -10,7 +10,7 @@ from ..compile.pass_kernel import PassKernel
 from ..kernels.block import block, blocks, lanes, load, real
 from ..kernels.sweep.formula import Stencil, apply, read_numbers
 from ..kernels.sweep.norm import add_group, add_squares_to_words, group_points, half_sum, no_squares
-from ..kernels.sweep.records import Box, Cut, SweepFields
+from ..kernels.sweep.records import Cut, Pass, SweepFields
 from .shadow import READ, WRITE
 
 BLOCKS = 2
@@ -25,7 +25,8 @@ def deepest(stencil: Stencil) -> int:
 def pass_kernel(stencil: Stencil, depth: int, norms: str, end: int) -> PassKernel:
     """See ``PassKernel``."""
 
-    def sweep(ctx, fields: SweepFields, box: Box, live: Box, cut: Cut, values, words, scratch):  # type: ignore[no-untyped-def]
+    def sweep(ctx: int, sweeps: Pass) -> None:
+        fields, box, _, _, values, words, _ = sweeps
         numbers, rows = read_numbers(stencil, values), box.y1 - box.y0
         n_rows = (box.x1 - box.x0) * rows
         for k in lanes(block() * n_rows // blocks(), (block() + 1) * n_rows // blocks()):

@@ -16,11 +16,10 @@ if TYPE_CHECKING:
     from .heap import Heap
 
 READS = (
-    "all", "any", "argmax", "argmin", "argsort", "astype", "choose", "conj", "copy", "cumprod", "cumsum", "dot", "flatten",
-    "item", "max", "mean", "min", "nonzero", "prod", "ravel", "repeat", "round", "std", "sum", "take", "tobytes", "tofile",
-    "tolist", "trace", "var", "__contains__", "__float__", "__format__", "__index__", "__int__", "__bool__", "__complex__",
-    "__repr__", "__str__", "__deepcopy__", "__copy__",
-)  # fmt: skip
+    "all any argmax argmin argsort astype choose conj copy cumprod cumsum dot flatten item max mean min nonzero prod ravel "
+    "repeat round std sum take tobytes tofile tolist trace var __contains__ __float__ __format__ __index__ __int__ "
+    "__bool__ __complex__ __repr__ __str__ __deepcopy__ __copy__"
+).split()
 WRITES = ("fill", "partition", "put", "sort")
 PLACES = (int, np.integer, slice, type(None), type(Ellipsis))  # of an index that makes a view
 

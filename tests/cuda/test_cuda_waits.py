@@ -12,7 +12,7 @@ from pennympi.cuda.device import multicast, packets, pointers, primitives, remot
 from pennympi.errors import CollectiveMismatchError, CountError, Record, recorded_failure
 from pennympi.job.liveness import NEVER_NS
 from pennympi.kernels.block import DIFFERS, EPOCH_BITS, POISON, SENDS, TAKES
-from pennympi.kernels.records import PE, Packets, Slots
+from pennympi.kernels.records import PE, Message, Packets, Slots
 
 HERE, RECORD, ABORT, ALIVE, WORD, SLOTS, OWN, FAR = 0, 1000, 1100, 1200, 2000, 3000, 4000, 5000
 SHARED, OTHER_TEAM = 1300, 1400
@@ -160,7 +160,7 @@ def test_what_is_sent_after_a_failure():
         one.store(HERE + 8 * ctx_words.GAVE_UP, gave_up)
         one.store(OWN, 33)
         one.put(HERE, WORD, OWN, 8, 2)
-        one.put_signal(HERE, WORD + 8, OWN, 8, WORD + 16, 5, 2)
+        one.put_signal(HERE, Message(WORD + 8, OWN, 8, 2), WORD + 16, 5)
         one.signal(HERE, WORD + 24, 6, 2)
         one.signal_all(HERE, WORD + 32, 7, 1, 3)
         one.send_part(WORD, 7, (1, 2), one.poisoned(HERE, 8))
@@ -188,7 +188,7 @@ def test_what_nvshmem_carries(gave_up):
     """Its own number of a PE; after a failure no data, and signals that are poison."""
     one = far(gave_up)
     one.bound(remote.put)(HERE, WORD, OWN, 8, 2)
-    one.bound(remote.put_signal)(HERE, WORD, OWN, 8, WORD + 16, 9, 2)
+    one.bound(remote.put_signal)(HERE, Message(WORD, OWN, 8, 2), WORD + 16, 9)
     one.bound(remote.signal)(HERE, WORD + 16, 6, 2)
     one.bound(remote.signal_all)(HERE, WORD + 32, 7, 0, 3)
     signals = [("signal", WORD + 16, 6 | gave_up, 5), ("signal", WORD + 32, 7 | gave_up, 5)]

@@ -16,6 +16,7 @@ PROGRAMS = sorted((ROOT / "examples").glob("*.py"))
 RIGHT = {  # the line that each prints at n PEs
     "cuda_graph": "(a graph launched|no graphs on CPUs: the plan called) 1000 times, 0 of {4096 * n} totals wrong",
     "first_allreduce": r"a sum of 1000000 floats by \w+, a maximum in place, 0 elements wrong",
+    "mpi4py_heat": r"200 steps of \d+ us, residual \S+, 0 points wrong",
     "overlap": r"\d+ us a step on two streams, \d+ on one.*; largest error \S+",
     "own_kernel": "3 rounds of a kernel of 8 blocks, 0 elements wrong",
     "own_stencil": r"50 sweeps, change \S+, 0 points wrong",

@@ -18,7 +18,7 @@ from pennympi.host.device.waits import SPINS_BEFORE_SLEEP
 from pennympi.host.runtime.compiler import Compiler
 from pennympi.host.runtime.peers import Peers
 from pennympi.job import liveness
-from pennympi.kernels.block import POISON, get, put, put_signal, send_packets, signal, wait
+from pennympi.kernels.block import POISON, Message, get, put, put_signal, send_packets, signal, wait
 
 TIMEOUT_S = 0.005
 NEVER, DST, SRC, WORDS, PACKETS, NBYTES = range(0, 6 * 512, 512)  # places in a PE's memory, and its size
@@ -60,10 +60,10 @@ def give_up_and_go_on(ctx, never, dst, src, nbytes, word, packets, pe):
     """A wait that never ends; then every primitive that reaches a peer."""
     wait(ctx, never, 1, pe)
     put(ctx, dst, src, nbytes, pe)
-    put_signal(ctx, dst, src, nbytes, word, 5, pe)
+    put_signal(ctx, Message(dst, src, nbytes, pe), word, 5)
     signal(ctx, word + 8, 6, pe)
     get(ctx, src, dst, nbytes, pe)
-    send_packets(ctx, packets, src, nbytes, 7, pe)
+    send_packets(ctx, Message(packets, src, nbytes, pe), 7)
 
 
 def test_what_a_pe_sends_after_it_gave_up():

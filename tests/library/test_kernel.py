@@ -11,6 +11,7 @@ from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.kernels import block as primitives
 from pennympi.kernels.block import (
     Elements,
+    Message,
     Words,
     add_shared,
     block,
@@ -76,8 +77,16 @@ def half(row: Row):
     return Row(row.address, row.n // 2)
 
 
-def axpy(ctx, y: Row, factor, x: Row):
+class Rows(NamedTuple):
+    """Two rows: a record may have fields that are records."""
+
+    y: Row
+    x: Row
+
+
+def axpy(ctx, factor, rows: Rows):
     """y (n,) += factor * x (n,), for the first half of both."""
+    x, y = rows.x, rows.y
     for i in lanes(0, half(y).n):
         store(y.address, i, load(y.address, i) + real(factor) * load(x.address, i))
 
@@ -178,14 +187,15 @@ def test_records(team):
     values = np.random.default_rng(2).random(100, np.float32)
     x, y = device(team, values), device(team, np.ones(100, np.float32))
     kernel = team.kernel(axpy, "float32")
-    kernel(1, Row(y, 100), 2.0, Row(x, 100))
+    kernel(1, 2.0, Rows(Row(y, 100), Row(x, 100)))
     team.synchronize()
     assert same(to_numpy(y), np.concatenate([1 + np.float32(2) * values[:50], np.ones(50, np.float32)]))
+    refused(TypeError, "takes a Row as x", kernel, 1, 2.0, Rows(Row(y, 100), (x, 100)))
 
 
 def around(ctx, inbox, outbox, nbytes, word, value, successor, predecessor):
     """A message to the next PE and an answer to the last one, in one block."""
-    put_signal(ctx, inbox, outbox, nbytes, word, value, successor)
+    put_signal(ctx, Message(inbox, outbox, nbytes, successor), word, value)
     wait(ctx, word, value, predecessor)
     signal(ctx, word + 8, value, predecessor)
     wait(ctx, word + 8, value, successor)

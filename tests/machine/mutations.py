@@ -14,6 +14,7 @@ from typing import Any
 
 from pennympi.compile.reads import globals_read
 from pennympi.kernels import block
+from pennympi.kernels.records import Message
 
 PARITIES = {1: 0, 3: 1}  # of a mask: how many places messages take in turn
 
@@ -73,9 +74,10 @@ def early(node: ast.Expr, call: ast.Call) -> Any:
 
 def signal_first(node: ast.Expr, call: ast.Call) -> Any:
     """The signal of a put_signal before its put."""
-    ctx, dst, src, nbytes, word, value, pe = call.args
-    tell = ast.Call(ast.Name("signal", ast.Load()), [ctx, word, value, pe], [])
-    put = ast.Call(ast.Name("put", ast.Load()), [ctx, dst, src, nbytes, pe], [])
+    ctx, message, word, value = call.args
+    fields: list[ast.expr] = [ast.Attribute(message, name, ast.Load()) for name in Message._fields]
+    tell = ast.Call(ast.Name("signal", ast.Load()), [ctx, word, value, fields[-1]], [])
+    put = ast.Call(ast.Name("put", ast.Load()), [ctx, *fields], [])
     return [ast.copy_location(ast.Expr(one), node) for one in (tell, put)]
 
 
@@ -86,7 +88,9 @@ def apart(node: ast.Expr, call: ast.Call) -> Any:
 
 def beside(node: ast.Expr, call: ast.Call) -> Any:
     """The message goes 16 elements of 4 bytes beside its place."""
-    call.args[1] = ast.BinOp(call.args[1], ast.Add(), ast.Constant(64))
+    message = call.args[1]
+    dst = ast.BinOp(ast.Attribute(message, "dst", ast.Load()), ast.Add(), ast.Constant(64))
+    call.args[1] = ast.Call(ast.Attribute(message, "_replace", ast.Load()), [], [ast.keyword("dst", dst)])
     return node
 
 

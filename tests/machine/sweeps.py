@@ -8,7 +8,7 @@ import numpy as np
 
 from pennympi.kernels.sweep import resident
 from pennympi.kernels.sweep.norm import LEVEL_BYTES
-from pennympi.kernels.sweep.records import Box, SweepFields
+from pennympi.kernels.sweep.records import Box, Pass, SweepFields
 from pennympi.simulator.device import Machine
 from pennympi.simulator.implementations import by_one
 from pennympi.simulator.launches import Launch
@@ -37,7 +37,8 @@ def swept(field: np.ndarray, inner: tuple[slice, ...]) -> np.ndarray:
 def pass_over(grid: Decomposition) -> Callable[..., None]:
     """A pass of integers.  Other blocks may run between its reads and writes of rows; a level adds what it changes."""
 
-    def sweeps(b: Any, ctx, fields, box, live, cut, values, at_words, scratch) -> None:
+    def sweeps(b: Any, ctx, launch: Pass) -> None:
+        fields, box, live, cut, _, at_words, _ = launch
         shape, n_dims, (depth, quiet) = grid.local(b.pe), len(grid.shape), cut
         bounds, inside = (tuple(zip(one[::2], one[1::2], strict=True))[3 - n_dims :] for one in (box, live))
 
@@ -117,7 +118,7 @@ class Sweeps:
                 sides.append(int(self.grid.neighbour(pe, along) is not None))
         fields = SweepFields(self.fields[1].address, self.fields[0].address, 0, 0, 0)  # the pass knows the grid's pitch
         halos = [one[pe] for one in self.halos]
-        args = (pe, fields, Box(*box), Box(*sides), self.passes, 0, self.words, 0, *halos)
+        args = (pe, resident.SweepCall(fields, Box(*box), Box(*sides), 0, self.words, 0), self.passes, *halos)
         return Launch.of(
             "sweeps", resident.resident_kernel(pass_over(self.grid)), args, begin=lambda: self.write(pe, call)
         )

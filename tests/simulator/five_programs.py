@@ -17,6 +17,7 @@ from pennympi.kernels.block import (
     sync,
     wait,
 )
+from pennympi.kernels.records import Message
 
 COUNT, BLOCKS, ROUNDS, ITEM_BYTES = 48, 2, 4, 4
 PIECES, PIECE, SLOTS = 6, 8, 2
@@ -35,7 +36,8 @@ def pass_on(ctx, y: Elements, inbox: Elements, arrived: Words, free: Words, roun
         if k > 2:
             wait(ctx, free + word, k - 2, right)
         nbytes = (stop - start) * ITEM_BYTES
-        put_signal(ctx, inbox + (half + start) * ITEM_BYTES, y + start * ITEM_BYTES, nbytes, arrived + word, k, right)
+        to = inbox + (half + start) * ITEM_BYTES
+        put_signal(ctx, Message(to, y + start * ITEM_BYTES, nbytes, right), arrived + word, k)
         fence(ctx)
         wait(ctx, arrived + word, k, left)
         for i in lanes(start, stop):
@@ -65,8 +67,8 @@ def smooth(ctx, new: Elements, old: Elements, arrived: Words, k: int, below: int
         store(new, i, real(0.25) * load(old, i - 1) + real(0.5) * load(old, i) + real(0.25) * load(old, i + 1))
     sync()
     word = arrived + 16 * (k % 2)
-    put_signal(ctx, new + (COUNT + 1) * ITEM_BYTES, new + ITEM_BYTES, ITEM_BYTES, word + 8, k, below)
-    put_signal(ctx, new, new + COUNT * ITEM_BYTES, ITEM_BYTES, word, k, above)
+    put_signal(ctx, Message(new + (COUNT + 1) * ITEM_BYTES, new + ITEM_BYTES, ITEM_BYTES, below), word + 8, k)
+    put_signal(ctx, Message(new, new + COUNT * ITEM_BYTES, ITEM_BYTES, above), word, k)
     fence(ctx)
     wait(ctx, word, k, below)
     wait(ctx, word + 8, k, above)
@@ -93,7 +95,7 @@ def sum_at_once(ctx, y: Elements, x: Elements, inbox: Elements, arrived: Words, 
     for step in range(1, n_pes):
         pe = (me + step) % n_pes
         to = inbox + (half + me) * COUNT * ITEM_BYTES
-        put_signal(ctx, to, x, COUNT * ITEM_BYTES, word + 8 * me, k, pe)
+        put_signal(ctx, Message(to, x, COUNT * ITEM_BYTES, pe), word + 8 * me, k)
     fence(ctx)
     for i in lanes(0, COUNT):
         store(y, i, load(x, i))
@@ -174,7 +176,7 @@ def decide(ctx, sums: Elements, half: int, total: Elements, arrived: Words, k: i
     word = arrived + 64 * (k % 2)
     for step in range(1, n_pes):
         pe, at = (me + step) % n_pes, sums + (half + me) * ITEM_BYTES
-        put_signal(ctx, at, at, ITEM_BYTES, word + 8 * me, k, pe)
+        put_signal(ctx, Message(at, at, ITEM_BYTES, pe), word + 8 * me, k)
     fence(ctx)
     for pe in range(n_pes):
         if pe != me:

@@ -32,56 +32,91 @@ class Planted(NamedTuple):
 
 
 RING, HALO, ONE_SHOT, PIPELINE, LOOP = (one.__name__ for one in five_programs.PROGRAMS)
-RING_PUT = (
-    "put_signal(ctx, inbox + (half + start) * ITEM_BYTES, y + start * ITEM_BYTES, nbytes, arrived + word, k, right)"
-)
-HALO_PUT = "put_signal(ctx, new, new + COUNT * ITEM_BYTES, ITEM_BYTES, word, k, above)"
-ONE_SHOT_PUT = "put_signal(ctx, to, x, COUNT * ITEM_BYTES, word + 8 * me, k, pe)"
-RELAY_PUT = "put(ctx, room + slot * nbytes, x + k * nbytes, nbytes, me + 1)\n            fence(ctx)\n            "
-LOOP_PUT = "put_signal(ctx, at, at, ITEM_BYTES, word + 8 * me, k, pe)"
-LOOP_LANES = "store(x, i, load(x, i) * real(0.5))\n    sync()\n"
+SEND_Y = "put_signal(ctx, Message(to, y + start * ITEM_BYTES, nbytes, right), arrived + word, k)"
+SEND_END = "put_signal(ctx, Message(new, new + COUNT * ITEM_BYTES, ITEM_BYTES, above), word, k)"
+SEND_X = "put_signal(ctx, Message(to, x, COUNT * ITEM_BYTES, pe), word + 8 * me, k)"
+SEND_SUM = "put_signal(ctx, Message(at, at, ITEM_BYTES, pe), word + 8 * me, k)"
+SEND_PIECE = """            put(ctx, room + slot * nbytes, x + k * nbytes, nbytes, me + 1)
+            fence(ctx)
+"""
+TELL_PIECE = "            signal(ctx, full + 8 * slot, lap, me + 1)\n"
+END_OF_ROUND = """        team.synchronize()
+        found.append(float(y[0]))
+        x[:] = x + 1
+"""
+ON_ANOTHER_STREAM = """        found.append(float(y[0]))
+        with team.stream():
+            x[:] = x + 1
+"""
 FAULTS = (
     Planted(RING, LOST_WAIT, "        wait(ctx, arrived + word, k, left)\n", ""),
-    Planted(RING, LOST_WAIT, "            wait(ctx, free + word, k - 2, right)\n", "            pass\n"),
-    Planted(RING, EARLY, RING_PUT, f"signal(ctx, arrived + word, k, right)\n        {RING_PUT.replace('put_signal', 'put').replace(', arrived + word, k', '')}"),
-    Planted(RING, REUSED, "half, word = k % 2 * COUNT, 8 * (k % 2 * BLOCKS + b)", "half, word = k % 2 * COUNT, 8 * b"),
+    Planted(RING, LOST_WAIT, "wait(ctx, free + word, k - 2, right)", "pass"),
+    Planted(
+        RING,
+        EARLY,
+        SEND_Y,
+        "signal(ctx, arrived + word, k, right)\n        put(ctx, to, y + start * ITEM_BYTES, nbytes, right)",
+    ),
+    Planted(RING, REUSED, "word = k % 2 * COUNT, 8 * (k % 2 * BLOCKS + b)", "word = k % 2 * COUNT, 8 * b"),
     Planted(RING, ONE_BUFFER, "half, word = k % 2 * COUNT", "half, word = 0"),
     Planted(RING, WRONG_PE, "signal(ctx, free + word, k, left)", "signal(ctx, free + word, k, right)"),
     Planted(RING, OFF_BY_ONE, "load(inbox, half + i)", "load(inbox, half + i + 1)"),
-    Planted(RING, NO_BARRIER, "        sync()\n        if is_leader():\n            store(y, start", "        if is_leader():\n            store(y, start"),
+    Planted(
+        RING,
+        NO_BARRIER,
+        "        sync()\n        if is_leader():\n            store(y",
+        "        if is_leader():\n            store(y",
+    ),
     Planted(HALO, LOST_WAIT, "    wait(ctx, word + 8, k, above)\n", ""),
     Planted(HALO, LOST_WAIT, "    wait(ctx, word, k, below)\n", ""),
-    Planted(HALO, EARLY, HALO_PUT, "signal(ctx, word, k, above)\n    put(ctx, new, new + COUNT * ITEM_BYTES, ITEM_BYTES, above)"),
-    Planted(HALO, REUSED, "ITEM_BYTES, word + 8, k, below)", "ITEM_BYTES, word, k, below)"),
+    Planted(
+        HALO,
+        EARLY,
+        SEND_END,
+        "signal(ctx, word, k, above)\n    put(ctx, new, new + COUNT * ITEM_BYTES, ITEM_BYTES, above)",
+    ),
+    Planted(HALO, REUSED, "ITEM_BYTES, below), word + 8, k)", "ITEM_BYTES, below), word, k)"),
     Planted(HALO, ONE_BUFFER, "fields[(k + 1) % 2], arrived", "fields[k % 2], arrived"),
-    Planted(HALO, WRONG_PE, "ITEM_BYTES, word, k, above)", "ITEM_BYTES, word, k, below)"),
-    Planted(HALO, OFF_BY_ONE, "lanes(1, COUNT + 1):\n        store(new", "lanes(0, COUNT + 1):\n        store(new"),
+    Planted(HALO, WRONG_PE, "ITEM_BYTES, above), word, k)", "ITEM_BYTES, below), word, k)"),
+    Planted(HALO, OFF_BY_ONE, "lanes(1, COUNT + 1)", "lanes(0, COUNT + 1)"),
     Planted(HALO, NO_BARRIER, "load(old, i + 1))\n    sync()\n", "load(old, i + 1))\n"),
-    Planted(ONE_SHOT, LOST_WAIT, "            wait(ctx, word + 8 * pe, k, pe)\n            for i in lanes(0, COUNT)", "            for i in lanes(0, COUNT)"),
-    Planted(ONE_SHOT, LOST_WAIT, "wait(ctx, word + 8 * pe, k, pe)\n            for", "wait(ctx, word + 8 * pe, k - 1, pe)\n            for"),
-    Planted(ONE_SHOT, EARLY, ONE_SHOT_PUT, "signal(ctx, word + 8 * me, k, pe)\n        put(ctx, to, x, COUNT * ITEM_BYTES, pe)"),
-    Planted(ONE_SHOT, REUSED, "to, x, COUNT * ITEM_BYTES, word + 8 * me, k, pe)", "to, x, COUNT * ITEM_BYTES, word, k, pe)"),
+    Planted(ONE_SHOT, LOST_WAIT, "wait(ctx, word + 8 * pe, k, pe)\n            for", "for"),
+    Planted(
+        ONE_SHOT,
+        LOST_WAIT,
+        "wait(ctx, word + 8 * pe, k, pe)\n            for",
+        "wait(ctx, word + 8 * pe, k - 1, pe)\n            for",
+    ),
+    Planted(
+        ONE_SHOT, EARLY, SEND_X, "signal(ctx, word + 8 * me, k, pe)\n        put(ctx, to, x, COUNT * ITEM_BYTES, pe)"
+    ),
+    Planted(ONE_SHOT, EARLY, END_OF_ROUND, ON_ANOTHER_STREAM),
+    Planted(ONE_SHOT, REUSED, SEND_X, SEND_X.replace("word + 8 * me", "word")),
     Planted(ONE_SHOT, ONE_BUFFER, "half, word = k % 2 * n_pes", "half, word = 0"),
     Planted(ONE_SHOT, WRONG_PE, "to = inbox + (half + me) * COUNT", "to = inbox + (half + pe) * COUNT"),
     Planted(ONE_SHOT, OFF_BY_ONE, "load(inbox, (half + pe) * COUNT + i)", "load(inbox, (half + pe) * COUNT + i + 1)"),
-    Planted(ONE_SHOT, EARLY, "        team.synchronize()\n        found.append(float(y[0]))\n        x[:] = x + 1\n", "        found.append(float(y[0]))\n        with team.stream():\n            x[:] = x + 1\n"),
     Planted(PIPELINE, LOST_WAIT, "            wait(ctx, full + 8 * slot, lap, me - 1)\n", ""),
-    Planted(PIPELINE, LOST_WAIT, "                wait(ctx, empty + 8 * slot, lap - 1, me + 1)\n", "                pass\n"),
-    Planted(PIPELINE, EARLY, RELAY_PUT + "signal(ctx, full + 8 * slot, lap, me + 1)", f"signal(ctx, full + 8 * slot, lap, me + 1)\n            {RELAY_PUT.rstrip()}"),
+    Planted(PIPELINE, LOST_WAIT, "wait(ctx, empty + 8 * slot, lap - 1, me + 1)", "pass"),
+    Planted(PIPELINE, EARLY, SEND_PIECE + TELL_PIECE, TELL_PIECE + SEND_PIECE),
     Planted(PIPELINE, REUSED, "wait(ctx, full + 8 * slot, lap, me - 1)", "wait(ctx, full + 8 * slot, lap - 1, me - 1)"),
     Planted(PIPELINE, ONE_BUFFER, "put(ctx, room + slot * nbytes", "put(ctx, room + 0 * nbytes"),
     Planted(PIPELINE, WRONG_PE, "signal(ctx, empty + 8 * slot, lap, me - 1)", "signal(ctx, empty + 8 * slot, lap, me)"),
-    Planted(PIPELINE, OFF_BY_ONE, "for k in range(PIECES):\n        slot", "for k in range(PIECES + 1):\n        slot"),
-    Planted(PIPELINE, NO_BARRIER, "            sync()\n            if is_leader():\n                store(x, k", "            if is_leader():\n                store(x, k"),
-    Planted(LOOP, LOST_WAIT, "            wait(ctx, word + 8 * pe, k, pe)\n    if is_leader", "            pass\n    if is_leader"),
+    Planted(PIPELINE, OFF_BY_ONE, "for k in range(PIECES):", "for k in range(PIECES + 1):"),
+    Planted(
+        PIPELINE,
+        NO_BARRIER,
+        "            sync()\n            if is_leader():\n                store(x",
+        "            if is_leader():\n                store(x",
+    ),
+    Planted(LOOP, LOST_WAIT, "wait(ctx, word + 8 * pe, k, pe)\n    if", "pass\n    if"),
     Planted(LOOP, LOST_WAIT, "        push.wait_event(compute.record())\n", ""),
-    Planted(LOOP, EARLY, LOOP_PUT, "signal(ctx, word + 8 * me, k, pe)\n        put(ctx, at, at, ITEM_BYTES, pe)"),
-    Planted(LOOP, REUSED, "at, at, ITEM_BYTES, word + 8 * me, k, pe)", "at, at, ITEM_BYTES, word, k, pe)"),
+    Planted(LOOP, EARLY, SEND_SUM, "signal(ctx, word + 8 * me, k, pe)\n        put(ctx, at, at, ITEM_BYTES, pe)"),
+    Planted(LOOP, REUSED, SEND_SUM, SEND_SUM.replace("word + 8 * me", "word")),
     Planted(LOOP, ONE_BUFFER, "half = k % 2 * 8", "half = 0"),
-    Planted(LOOP, WRONG_PE, "at, at, ITEM_BYTES, word + 8 * me, k, pe)", "at, at, ITEM_BYTES, word + 8 * me, k, me)"),
+    Planted(LOOP, WRONG_PE, SEND_SUM, SEND_SUM.replace("pe)", "me)")),
     Planted(LOOP, OFF_BY_ONE, "for i in range(COUNT):", "for i in range(COUNT + 1):"),
-    Planted(LOOP, NO_BARRIER, LOOP_LANES, LOOP_LANES.replace("    sync()\n", "")),
-)  # fmt: skip
+    Planted(LOOP, NO_BARRIER, "real(0.5))\n    sync()\n", "real(0.5))\n"),
+)
 
 
 def with_fault(fault: Planted) -> Callable[[Any], Any]:

@@ -12,7 +12,7 @@ from threads import Threads
 from pennympi.arrays.dtypes import TABLE
 from pennympi.compile.pass_kernel import Storage
 from pennympi.kernels.sweep.norm import LEVEL_BYTES, group_points
-from pennympi.kernels.sweep.records import Box, Cut, SweepFields
+from pennympi.kernels.sweep.records import Box, Cut, Pass, SweepFields
 from pennympi.stencil.on_gpu.march.rows import NO_WALL, March, first_column
 from pennympi.stencil.on_gpu.passes import pass_kernel
 
@@ -46,7 +46,7 @@ def check(stencil, numbers, kernel, launch, arrays, halo, boxes, inner, depth, n
     """A pass from arrays (old, coefficient) does what plain sweeps do of all points of ``inner``, and no more."""
     fields, (box, live), emulated = Fields(*arrays, halo, numbers), boxes, Threads(stencil.dtype)
     before, (blocks, threads, cut) = fields.memory.copy(), launch(fields)
-    emulated.run(kernel, blocks, threads, fields.memory, (fields.record, box, live, cut, fields.numbers, 0, 0))
+    emulated.run(kernel, blocks, threads, fields.memory, (Pass(fields.record, box, live, cut, fields.numbers, 0, 0),))
     levels = swept(stencil, *arrays, numbers, depth, inner)
     inside = tuple(slice(box[2 * d], box[2 * d + 1]) for d in range(3))
     np.testing.assert_array_equal(fields.views[0][inside], levels[-1][inside])

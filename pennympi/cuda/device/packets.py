@@ -43,7 +43,8 @@ def send_part(to, i, pair, epoch):
     send_pair(to + i * 16, pair[0], second)
 
 
-def send_packets(ctx, slot, src, nbytes, epoch, pe):
+def send_packets(ctx, message, epoch):
+    slot, src, nbytes, pe = message
     to = at(ctx, slot, pe)
     epoch = poisoned(ctx, epoch)
     parts = padded(nbytes)
@@ -121,7 +122,8 @@ def take_all(pe, incoming, i):
                 return pairs
 
 
-def receive_packets(ctx, dst, slot, nbytes, epoch, source):
+def receive_packets(ctx, message, epoch):
+    dst, slot, nbytes, source = message
     parts = padded(nbytes)
     i = cuda.threadIdx.x
     while i < parts:

@@ -33,7 +33,8 @@ def get(ctx, dst, src, nbytes, pe):
     copy(dst, at(ctx, src, pe), nbytes)
 
 
-def put_signal(ctx, dst, src, nbytes, signal, value, pe):
+def put_signal(ctx, message, signal, value):
+    dst, src, nbytes, pe = message
     copy(goal(ctx, dst, src, pe), src, nbytes)
     if cuda.threadIdx.x == 0:  # which looks after all others have: if one kept its part back, the signal says so
         store_release(at(ctx, signal, pe), poisoned(ctx, value))

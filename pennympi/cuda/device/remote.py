@@ -149,7 +149,8 @@ def combine_put(pe, piece, there, slots, scratch):
     copy(piece.out, scratch, nbytes)
 
 
-def put_signal(ctx, dst, src, nbytes, signal, value, pe):
+def put_signal(ctx, message, signal, value):
+    dst, src, nbytes, pe = message
     d = peer_offset(ctx, pe)
     if d == UNREACHABLE:
         if not gave_up(ctx):
@@ -181,8 +182,8 @@ def wait_all(ctx, signals, value, me, n_pes):
     fence_if_given_up(ctx)
 
 
-def receive_packets(ctx, dst, slot, nbytes, epoch, source):
-    receive_packets_only(ctx, dst, slot, nbytes, epoch, source)
+def receive_packets(ctx, message, epoch):
+    receive_packets_only(ctx, message, epoch)
     fence_if_given_up(ctx)
 
 

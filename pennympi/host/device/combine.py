@@ -5,7 +5,7 @@ Packets on a CPU have one epoch a slot: the epoch lies before the data and is st
 
 from ...compile import context as ctx_words
 from ...kernels import slots
-from ...kernels.records import Piece, Slots
+from ...kernels.records import Message, Piece, Slots
 from .intrinsics import call, copy_bytes, load_word
 from .numba_cpu import device_function
 from .primitives import implementation, put, put_signal
@@ -74,12 +74,14 @@ def plus(ctx, dst, x, y, count):
 
 
 @implementation
-def send_packets(ctx, slot, src, nbytes, epoch, pe):
-    put_signal(ctx, slot + HEAD_BYTES, src, nbytes, slot, epoch, pe)
+def send_packets(ctx, message, epoch):
+    slot, src, nbytes, pe = message
+    put_signal(ctx, Message(slot + HEAD_BYTES, src, nbytes, pe), slot, epoch)
 
 
 @implementation
-def receive_packets(ctx, dst, slot, nbytes, epoch, source):
+def receive_packets(ctx, message, epoch):
+    dst, slot, nbytes, source = message
     wait_tagged(ctx, slot, epoch, source)
     copy_bytes(dst, slot + HEAD_BYTES, nbytes)
 
@@ -105,7 +107,8 @@ def reduce_forward_packets(pe, piece, incoming, reduced, scratch):
         result = slot_at(incoming.slots, pe.me)  # which no peer writes
     combine_packets(pe, without_residual(piece, result), incoming, scratch)
     for k in range(1, pe.n_pes):
-        send_packets(pe.ctx, reduced + pe.me * slot_bytes, result, piece.nbytes, incoming.epoch, peer(pe, k))
+        message = Message(reduced + pe.me * slot_bytes, result, piece.nbytes, peer(pe, k))
+        send_packets(pe.ctx, message, incoming.epoch)
     if piece.residual != 0:
         plus(pe.ctx, piece.out, result, piece.residual, piece.n_elems)
 
@@ -115,7 +118,8 @@ def send_rows(pe, src, src_stride, nbytes, incoming):
     """To every other PE its row of src."""
     for k in range(1, pe.n_pes):
         to = peer(pe, k)
-        send_packets(pe.ctx, slot_at(incoming.slots, pe.me), src + to * src_stride, nbytes, incoming.epoch, to)
+        message = Message(slot_at(incoming.slots, pe.me), src + to * src_stride, nbytes, to)
+        send_packets(pe.ctx, message, incoming.epoch)
 
 
 @implementation
@@ -132,4 +136,4 @@ def all_to_all_packets(pe, rows, incoming):
     for k in range(1, pe.n_pes):
         source = peer(pe, k)
         slot, to = slot_at(incoming.slots, source), rows.out + source * rows.out_stride
-        receive_packets(pe.ctx, to, slot, rows.nbytes, incoming.epoch, source)
+        receive_packets(pe.ctx, Message(to, slot, rows.nbytes, source), incoming.epoch)

@@ -7,6 +7,7 @@ import numpy as np
 
 from ...compile import context as ctx_words
 from ...compile.context import UNREACHABLE
+from ...kernels.records import Message
 from .intrinsics import (
     call,
     copy_bytes,
@@ -135,8 +136,9 @@ def remote(ctx, pe):
 
 
 @device_function
-def send_message(ctx, dst, src, nbytes, signal, value, pe):
+def send_message(ctx, message, signal, value):
     """Put to a PE of another node, then set its signal unless that is 0 (remote.py)."""
+    dst, src, nbytes, pe = message
     call(load_word(ctx + 8 * ctx_words.SEND), ctx, dst, src, nbytes, signal, value, pe)
 
 
@@ -144,7 +146,7 @@ def send_message(ctx, dst, src, nbytes, signal, value, pe):
 def put(ctx, dst, src, nbytes, pe):
     if load_word(ctx + 8 * ctx_words.GAVE_UP) == 0:  # else it is garbage, and a peer may still read what is there
         if remote(ctx, pe):
-            send_message(ctx, dst, src, nbytes, 0, 0, pe)
+            send_message(ctx, Message(dst, src, nbytes, pe), 0, 0)
         else:
             copy_bytes(at(ctx, dst, pe), src, nbytes)
 
@@ -167,15 +169,16 @@ def send(ctx, signal, value, pe):
     """Set a word of PE pe, poisoned if this PE has given up."""
     value |= load_word(ctx + 8 * ctx_words.GAVE_UP)
     if remote(ctx, pe):
-        send_message(ctx, 0, 0, 0, signal, value, pe)
+        send_message(ctx, Message(0, 0, 0, pe), signal, value)
     else:
         store_release(at(ctx, signal, pe), value)
 
 
 @implementation
-def put_signal(ctx, dst, src, nbytes, signal, value, pe):
+def put_signal(ctx, message, signal, value):
+    dst, src, nbytes, pe = message
     if remote(ctx, pe) and load_word(ctx + 8 * ctx_words.GAVE_UP) == 0:
-        send_message(ctx, dst, src, nbytes, signal, value, pe)
+        send_message(ctx, message, signal, value)
     else:
         put(ctx, dst, src, nbytes, pe)
         send(ctx, signal, value, pe)

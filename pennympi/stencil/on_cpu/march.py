@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 from ...compile.pass_kernel import PassKernel
 from ...compile.unroll import Static, specialised
-from ...kernels.block import Elements, load, store
+from ...kernels.block import load, store
 from ...kernels.sweep.formula import Stencil, apply, read_numbers
 from ...kernels.sweep.norm import LEVEL_BYTES
-from ...kernels.sweep.records import Box, Cut, SweepFields
+from ...kernels.sweep.records import Box, Cut, Pass, SweepFields
 from .groups import MOST_POINTS
 from .rows import row_accessors
 from .squares import add_row_squares
@@ -108,27 +108,14 @@ def share(n, most, line):
     return whole_lines((n + (n + most - 1) // most - 1) // ((n + most - 1) // most), line)
 
 
-def march(
-    stencil: Static[Stencil],
-    ctx,
-    fields: SweepFields,
-    box: Box,
-    live: Box,
-    cut: Cut,
-    values: Elements,
-    words,
-    scratch,
-):
-    """The kernel, new[box] = cut.chunk sweeps of old: one machine code for all depths and norms.
-
-    cut: sweeps, and how many of them have no norm
-    """
+def march(stencil: Static[Stencil], ctx, sweeps: Pass):
+    """The kernel: one machine code for all depths and norms.  Its cut is (sweeps, how many of them have no norm)."""
+    fields, box, live, (depth, quiet), values, words, scratch = sweeps
     item_bytes, line = stencil.item_bytes, LINE_BYTES // stencil.item_bytes
     if stencil.n_dims == 2:  # the first dimension is x here
         fields = SweepFields(fields.new, fields.old, fields.coefficient, fields.row, 0)
         box = Box(box.y0, box.y1, 0, 1, box.z0, box.z1)
         live = Box(live.y0, live.y1, 0, 1, live.z0, live.z1)
-    depth, quiet = cut
     numbers, before = read_numbers(stencil, values), margin(depth, line)
     points, more_rows = share(box.z1 - box.z0, most_points(stencil, depth), line), depth if stencil.n_dims == 3 else 0
     row = points + 2 * before

@@ -23,8 +23,8 @@ def resident(problem: SweepProblem, depth: int, norm: SweepNorm | None) -> Calla
     sides = Box(*(abs(a - b) for a, b in zip(box, problem.live(1), strict=True)))
     passes = Passes(len(sizes), sizes.count(sizes[0]), sizes[0], sizes[-1], problem.sweeps - problem.n_levels)
     words = norm.words(0) if norm else 0
-    given = (*problem.fields(0, 0), *box, *sides, *passes, problem.numbers, words, scratch.address)
-    run = compiled.prepare(1, (*given, *halos[0].halo, *halos[1].halo), (0, 1))
+    call = (*problem.fields(0, 0), *box, *sides, problem.numbers, words, scratch.address)
+    run = compiled.prepare(1, (*call, *passes, *halos[0].halo, *halos[1].halo), (0, 1))
     fields = problem.views[1].address, problem.views[0].address
 
     def enqueue(stream: Any) -> None:

@@ -17,9 +17,9 @@ References: Nguyen and others, 3.5-D blocking optimization for stencil computati
 from ....compile.options import LaunchBounds
 from ....compile.pass_kernel import PassKernel, Storage
 from ....compile.unroll import Static, specialised
-from ....kernels.block import Elements, Words, real, sync
+from ....kernels.block import real, sync
 from ....kernels.sweep.formula import Stencil, read_numbers
-from ....kernels.sweep.records import Box, Cut, SweepFields
+from ....kernels.sweep.records import Box, Cut, Pass
 from ..warp.pieces import end_group, wait_for_group
 from ..warp.warp import within
 from .cube_levels import Turn, add_squares_of_levels, advance_levels, start_levels
@@ -38,20 +38,10 @@ TILES = {
 }
 
 
-def sweep_blocked(
-    cube: Static[Cube],
-    ctx,
-    fields: SweepFields,
-    box: Box,
-    live: Box,
-    cut: Cut,
-    values: Elements,
-    words: Words,
-    scratch: int,
-):
+def sweep_blocked(cube: Static[Cube], ctx, sweeps: Pass):
     """The kernel."""
-    zero, numbers = real(0.0), read_numbers(cube.stencil, values)
-    place = place_of_thread(cube, fields, box, live, cut.chunk)
+    zero, numbers = real(0.0), read_numbers(cube.stencil, sweeps.values)
+    place = place_of_thread(cube, sweeps)
     states = start_levels(cube, load_rows(cube, place.ring, zero))
     for k in range(AHEAD):
         copy_plane(cube, place.start + k, place)
@@ -61,7 +51,7 @@ def sweep_blocked(
         states = turn_at(cube, states, x + 1, (place, numbers), zero)
         states = turn_at(cube, states, x + 2, (place, numbers), zero)
         x += TURNS
-    add_squares_of_levels(cube, words, states)
+    add_squares_of_levels(cube, sweeps.words, states)
 
 
 def copy_plane(cube: Static[Cube], x, place):

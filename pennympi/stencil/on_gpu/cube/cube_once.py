@@ -13,9 +13,9 @@ from ....compile.pass_kernel import PassKernel, Storage
 from ....compile.unroll import Static, specialised, static
 from ....cuda.compiler.gpu import cuda
 from ....cuda.device.intrinsics import anew
-from ....kernels.block import Elements, Words, real
+from ....kernels.block import real
 from ....kernels.sweep.formula import Stencil, read_numbers
-from ....kernels.sweep.records import Box, Cut, SweepFields
+from ....kernels.sweep.records import Box, Cut, Pass
 from ..warp.norm import add_squares_of_warp, squares_of_warp
 from ..warp.pieces import load_number_where, load_piece, store_numbers
 from ..warp.shared import PIECE_BYTES
@@ -66,26 +66,16 @@ def shifted(values, value):
     return (value, *values[:-1])
 
 
-def sweep_once(
-    stencil: Static[Stencil],
-    norms: Static[str],
-    ctx,
-    fields: SweepFields,
-    box: Box,
-    live: Box,
-    cut: Cut,
-    values: Elements,
-    words: Words,
-    scratch: int,
-):
+def sweep_once(stencil: Static[Stencil], norms: Static[str], ctx, sweeps: Pass):
     """The kernel."""
-    zero, numbers, summed = real(0.0), read_numbers(stencil, values), norms != "none"
+    fields = sweeps.fields
+    zero, numbers, summed = real(0.0), read_numbers(stencil, sweeps.values), norms != "none"
     planes, far_ahead = PLANES[stencil.dtype], stencil.dtype == "float64"  # the plane after the next one is loaded
     if summed:
         halves = tuple(zero for _ in static(planes))
     plane, row = fields.plane * stencil.item_bytes, fields.row * stencil.item_bytes
     to_new, to_coefficient = fields.new - fields.old, fields.coefficient - fields.old
-    own = piece_of_thread(stencil, fields, box, cut.chunk)
+    own = piece_of_thread(stencil, fields, sweeps.box, sweeps.cut.chunk)
     at, left_over = fields.old + own.at, own.planes
     before, here, after = load_piece(at - plane, zero), load_piece(at, zero), load_piece(at + plane, zero)
     while left_over > 0:
@@ -96,7 +86,7 @@ def sweep_once(
         above, below = load_piece(at - row, zero), load_piece(at + row, zero)
         line = line_of_piece(stencil, at, here, own.beside, zero)
         coefficient = load_piece(at + to_coefficient, zero) if stencil.has_coefficient else here
-        new = stepped_piece(stencil, here, (before, after), (above, below), line, numbers, coefficient)
+        new = stepped_piece(stencil, (before, after), (above, below), line, numbers, coefficient)
         store_numbers(own.first, own.stop, at + to_new, new)
         if summed:
             halves = shifted(halves, half_of_piece(stencil, new, here, own.first, own.stop))
@@ -105,7 +95,7 @@ def sweep_once(
         if not far_ahead and left_over > 0:
             after = load_piece(at + plane, zero)
     if summed:
-        add_squares_of_warp(words, squares_of_warp((planes + 1) // 2, groups_of_halves(planes, halves)))
+        add_squares_of_warp(sweeps.words, squares_of_warp((planes + 1) // 2, groups_of_halves(planes, halves)))
 
 
 def line_of_piece(stencil: Static[Stencil], at, here, beside, zero):

@@ -7,6 +7,7 @@ from ....cuda.compiler.gpu import cuda
 from ....cuda.device.intrinsics import divide_32
 from ....kernels.block import block
 from ....kernels.sweep.formula import Stencil
+from ....kernels.sweep.records import Pass
 from ..warp.shared import PIECE_BYTES, shared_start
 from ..warp.warp import least, pick
 from .cube_once import sector_start
@@ -135,16 +136,17 @@ def most(x, y):
     return max(x, y)
 
 
-def place_of_thread(cube: Static[Cube], fields, box, live, chunk):
+def place_of_thread(cube: Static[Cube], sweeps: Pass):
     """The place of a thread."""
+    fields, box, live, cut = sweeps.fields, sweeps.box, sweeps.live, sweeps.cut
     depth, tile, item_bytes = cube.depth, cube.tile, cube.stencil.item_bytes
     own_y, own_z = cube.own_y, cube.own_z
     start_z = sector_start(fields.old, box.z0, item_bytes)
     blocks_z, blocks_y = (box.z1 - start_z + own_z - 1) // own_z, (box.y1 - box.y0 + own_y - 1) // own_y
     beyond = divide_32(block(), blocks_z)
     block_x = divide_32(beyond, blocks_y)
-    own_x, first_y = box.x0 + block_x * chunk, box.y0 + (beyond - block_x * blocks_y) * own_y
-    stop_x = least(own_x + chunk, box.x1)
+    own_x, first_y = box.x0 + block_x * cut.chunk, box.y0 + (beyond - block_x * blocks_y) * own_y
+    stop_x = least(own_x + cut.chunk, box.x1)
     tile_z = start_z + (block() - beyond * blocks_z) * own_z - cube.rim * cube.width
 
     thread = thread_of_tile(cube)

@@ -33,9 +33,7 @@ def stepped_rows(cube: Static[Cube], planes, read, numbers, coefficients):
     below = (*here, load_vector(read + rows * cube.row_bytes, zero))
     lines = tuple(line_of_row(cube, here[r], read + r * cube.row_bytes) for r in static(rows))
     return tuple(
-        stepped_piece(
-            cube.stencil, here[r], (before[r], after[r]), (above[r], below[r + 1]), lines[r], numbers, coefficients[r]
-        )
+        stepped_piece(cube.stencil, (before[r], after[r]), (above[r], below[r + 1]), lines[r], numbers, coefficients[r])
         for r in static(rows)
     )
 

@@ -4,9 +4,9 @@ They stay in registers for all levels.  Each sweep spoils one more point at eith
 """
 
 from ....compile.unroll import Static, static
-from ....kernels.block import Elements, Words, block, real
+from ....kernels.block import block, real
 from ....kernels.sweep.formula import read_numbers
-from ....kernels.sweep.records import Box, Cut, SweepFields
+from ....kernels.sweep.records import Pass
 from ..warp.warp import LANES, between, load_row, warp_number
 from .cutting import WARPS
 from .level_squares import Level, add_rows_of_level, clear_values, finish_squares, leave_value, squares_before_rows
@@ -23,18 +23,9 @@ def advance_along(march: Static[March], careful: Static[bool], points, lane, at)
     store_row(march.width, c, at, lane)
 
 
-def march_along(
-    march: Static[March],
-    ctx,
-    fields: SweepFields,
-    box: Box,
-    live: Box,
-    cut: Cut,
-    values: Elements,
-    words: Words,
-    scratch,
-):
+def march_along(march: Static[March], ctx, sweeps: Pass):
     """The kernel of a pass."""
+    fields, box, live, cut = sweeps.fields, sweeps.box, sweeps.live, sweeps.cut
     lead, width, item_bytes = cut.lead, march.width, march.stencil.item_bytes
     origin = first_column(width, box, lead)
     across = (box.z1 - origin + march.keeps - 1) // march.keeps
@@ -42,7 +33,7 @@ def march_along(
     end = min(step + cut.chunk, across)
     if step >= end:
         return
-    numbers, zero, squares = read_numbers(march.stencil, values), real(0.0), squares_before_rows(march)
+    numbers, zero, squares = read_numbers(march.stencil, sweeps.values), real(0.0), squares_before_rows(march)
     while step < end:
         shared, left = clear_values(march), origin + step * march.keeps
         lane = lane_at(march, left, Edges(box, live, lead), numbers, shared)
@@ -56,4 +47,4 @@ def march_along(
             advance_along(march, False, (c, coefficients), lane, new)
         squares = add_rows_of_level(march, 1, squares, shared, (0, 1))
         step += 1
-    finish_squares(march, words, squares)
+    finish_squares(march, sweeps.words, squares)

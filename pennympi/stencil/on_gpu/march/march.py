@@ -18,9 +18,9 @@ from typing import Any, NamedTuple
 
 from ....compile.unroll import Static, static
 from ....cuda.device.intrinsics import prefetch
-from ....kernels.block import Elements, Words, block, real
+from ....kernels.block import block, real
 from ....kernels.sweep.formula import read_numbers
-from ....kernels.sweep.records import Box, Cut, SweepFields
+from ....kernels.sweep.records import Pass
 from ..warp.warp import between, least, load_row, pick, warp_number
 from .cutting import ROWS_AT_A_TIME, WARPS, prefetch_rows
 from .level_squares import (
@@ -120,18 +120,9 @@ def advance_carefully(march: Static[March], state, r, rows: Rows, warp):
     return coming, kept
 
 
-def march_down(
-    march: Static[March],
-    ctx,
-    fields: SweepFields,
-    box: Box,
-    live: Box,
-    cut: Cut,
-    values: Elements,
-    words: Words,
-    scratch,
-):
+def march_down(march: Static[March], ctx, sweeps: Pass):
     """The kernel of a pass."""
+    fields, box, live, cut = sweeps.fields, sweeps.box, sweeps.live, sweeps.cut
     lead, pitch_bytes = cut.lead, fields.row * march.stencil.item_bytes
     origin = first_column(march.width, box, lead)
     across = (box.z1 - origin + march.keeps - 1) // march.keeps
@@ -142,13 +133,13 @@ def march_down(
         return
     shared, squares = clear_values(march), squares_before_rows(march)
     left = origin + warp % across * march.keeps
-    lane = lane_at(march, left, Edges(box, live, lead), read_numbers(march.stencil, values), shared)
+    lane = lane_at(march, left, Edges(box, live, lead), read_numbers(march.stencil, sweeps.values), shared)
     at = between(lane.column, -lead, fields.row - lead - march.width) * march.stencil.item_bytes
     old, coefficient, new = fields.old + at, fields.coefficient + at, fields.new + lane.half * march.stencil.item_bytes
     end = own + n_own + march.depth - 1
     rows = Rows(old, coefficient, new, pitch_bytes, own, n_own, live.y0, live.y1, min(end + 1, live.y1))
     squares = march_rows(march, rows, lane, shared, squares)
-    finish_squares(march, words, squares)
+    finish_squares(march, sweeps.words, squares)
 
 
 def march_rows(march: Static[March], rows: Rows, lane: Lane, shared, squares):

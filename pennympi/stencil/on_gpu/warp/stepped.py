@@ -14,7 +14,7 @@ def numbers_of_piece(stencil: Stencil) -> Static[int]:
     return PIECE_BYTES // stencil.item_bytes
 
 
-def stepped_piece(stencil: Static[Stencil], here, x, y, line, numbers, coefficient):
+def stepped_piece(stencil: Static[Stencil], x, y, line, numbers, coefficient):
     """The piece's new values.
 
     x, y:  the pieces beside it (minus, plus)
@@ -25,7 +25,7 @@ def stepped_piece(stencil: Static[Stencil], here, x, y, line, numbers, coefficie
         real(
             apply(
                 stencil,
-                here[k],
+                line[k + 1],
                 ((x[0][k], x[1][k]), (y[0][k], y[1][k]), (line[k], line[k + 2])),
                 numbers,
                 coefficient[k],

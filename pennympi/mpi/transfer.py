@@ -1,0 +1,230 @@
+"""Calls that are under way beside MPI's own: what each still waits for, who looks whether it has come, its request.
+
+Whoever waits for a request of this file looks itself.  A thread looks for the others: for MPI.Request.Waitall, and for a
+program that does something else while a peer waits for its answer.  Nothing looks while nothing is under way.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import time
+from collections.abc import Callable, Generator
+from threading import Event, Lock, Thread
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from mpi4py import MPI
+
+from ..errors import Unsupported
+from ..once import once
+from .mailbox import SINCE, own_page
+
+NAP_S, MOST_NAP_S = 5e-6, 1e-3  # of the thread, in which the program goes on and may wait by itself
+SPIN_S = 2e-3
+
+
+class Result(NamedTuple):
+    """What a status says."""
+
+    source: int = MPI.ANY_SOURCE
+    tag: int = MPI.ANY_TAG
+    n_bytes: int = 0
+    cancelled: bool = False
+
+    def fill(self, status: MPI.Status) -> None:
+        """Write it into a status of MPI."""
+        status.source, status.tag, status.cancelled, status.error = self.source, self.tag, self.cancelled, MPI.SUCCESS
+        status.Set_elements(MPI.BYTE, self.n_bytes)
+
+
+Steps = Generator[None, None, Result]
+
+
+class Transfer:
+    """A call that is under way.
+
+    steps:     yields while it has to wait, and returns the Result
+    overdue:   gives the error of a wait that makes no sense any more, as PeerTimeout; else None
+    can_cancel: the request of MPI that ``cancel`` cancels, if any
+    """
+
+    def __init__(
+        self,
+        steps: Steps,
+        overdue: Callable[[], Exception | None] = lambda: None,
+        can_cancel: MPI.Request = MPI.REQUEST_NULL,
+    ):
+        self._steps, self._overdue, self._can_cancel = steps, overdue, can_cancel
+        self.result = Result()
+        self.error: Exception | None = None
+        self.is_complete = self.is_told = False
+        self.on_complete: Callable[[], None] = lambda: None
+        _under_way.append(self)
+        _begun.set()
+
+    def look(self) -> None:
+        """Go on as far as it goes."""
+        try:
+            next(self._steps)
+            self.error = self._overdue()
+            if self.error is None:
+                return
+            self._steps.close()
+            self.cancel()
+        except StopIteration as end:
+            self.result = end.value
+        except Exception as error:
+            self.error = error
+        _under_way.remove(self)
+        self.is_complete = True
+        self.on_complete()
+
+    def cancel(self) -> None:
+        """Ask MPI to cancel it."""
+        if self._can_cancel:
+            self._can_cancel.Cancel()
+
+    def wait(self) -> Result:
+        """Look until it is complete.  Raises its error."""
+        global _waiting
+        _waiting += 1
+        try:
+            start_s = time.monotonic()
+            while not self.is_complete:
+                look_at_all()
+                passed_s = time.monotonic() - start_s
+                if passed_s < SPIN_S:
+                    os.sched_yield()  # time.sleep(0) may take 80 us
+                else:
+                    time.sleep(min(passed_s / 64, MOST_NAP_S))
+        finally:
+            _waiting -= 1
+            if not _waiting:
+                own_page().words[SINCE] = 0
+        self.is_told = True
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+
+_under_way: list[Transfer] = []
+_looking, _begun = Lock(), Event()
+_waiting = 0
+_PR_SET_TIMERSLACK = 29
+
+
+def is_waiting() -> bool:
+    """Whether a thread of this process waits in ``Transfer.wait``."""
+    return _waiting > 0
+
+
+def look_at_all() -> None:
+    """The calls are looked at by one thread at a time, in the order in which they began."""
+    if _looking.acquire(blocking=False):
+        try:
+            for transfer in tuple(_under_way):
+                transfer.look()
+        finally:
+            _looking.release()
+
+
+@once
+def _start_thread() -> None:
+    Thread(target=_look_for_others, daemon=True, name="pennympi messages").start()
+
+
+def _look_for_others() -> None:
+    ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)  # else the shortest nap takes 80 us
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))  # of this thread: mpirun binds a rank to a core, where MPI spins
+    while True:
+        _begun.wait()
+        _begun.clear()
+        start_s = time.monotonic()
+        while _under_way and not MPI.Is_finalized():
+            time.sleep(max(NAP_S, min((time.monotonic() - start_s) / 64, MOST_NAP_S)))
+            if not _waiting:
+                look_at_all()
+
+
+class _Looking(MPI.Request if TYPE_CHECKING else object):  # type: ignore[misc]
+    """A request that waits for a transfer by looking at it."""
+
+    _transfer: Transfer | None = None
+
+    def Wait(self, status: MPI.Status | None = None) -> Any:
+        transfer, self._transfer = self._transfer, None
+        if transfer is None:
+            return super().Wait(status)
+        try:
+            transfer.wait()
+        finally:
+            complete = super().Wait(status)
+        return complete
+
+    def Test(self, status: MPI.Status | None = None) -> bool:
+        if self._transfer and not self._transfer.is_complete:
+            look_at_all()
+        if self._transfer and self._transfer.error is not None:
+            return bool(self.Wait(status))
+        return super().Test(status)
+
+    def wait(self, status: MPI.Status | None = None) -> Any:
+        """None, as mpi4py's of a message that is not pickled."""
+        self.Wait(status)
+
+    def test(self, status: MPI.Status | None = None) -> tuple[bool, None]:
+        """Whether it is complete, and None."""
+        return self.Test(status), None
+
+
+class Request(_Looking, MPI.Request):
+    """The request of a transfer, which any method of MPI waits for.  begin: begins the transfer"""
+
+    def __new__(cls, begin: Callable[[], Transfer]) -> Request:
+        _check_threads()
+        _start_thread()
+        transfer = begin()
+
+        def query(status: MPI.Status) -> None:
+            if transfer.error is None or transfer.is_told:
+                return transfer.result.fill(status)
+            raise transfer.error if isinstance(transfer.error, MPI.Exception) else MPI.Exception(MPI.ERR_OTHER)
+
+        begun = MPI.Grequest.Start(query, lambda: None, lambda is_complete: None if is_complete else transfer.cancel())
+        held = MPI.Grequest(begun)  # MPI's own handle is gone once the user has waited
+        with _looking:
+            transfer.on_complete = held.Complete
+            if transfer.is_complete:
+                held.Complete()
+        made: Request = super().__new__(cls, begun)
+        made._transfer = transfer
+        return made
+
+
+class Persistent(_Looking, MPI.Prequest):
+    """A persistent call: each Start begins one.  Startall raises MPI.Exception of it."""
+
+    _start: Callable[[], MPI.Request] | None
+
+    def __new__(cls, start: Callable[[], MPI.Request]) -> Persistent:
+        made: Persistent = super().__new__(cls)
+        made._start = start
+        return made
+
+    def Start(self) -> None:
+        assert self._start is not None, "the request has been freed"
+        begun = self._start()
+        self._transfer = getattr(begun, "_transfer", None)
+        ctypes.memmove(MPI._addressof(self), MPI._addressof(begun), MPI._sizeof(begun))  # Waitall knows it, too
+
+    def Free(self) -> None:
+        self._start = None
+
+
+def _check_threads() -> None:
+    """A thread completes the request.  Raises Unsupported."""
+    if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+        raise Unsupported(
+            "a non-blocking call of an array on a GPU needs MPI_THREAD_MULTIPLE, as mpi4py starts MPI by default: "
+            "leave mpi4py.rc as it is, or call the blocking method"
+        )

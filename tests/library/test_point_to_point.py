@@ -1,0 +1,54 @@
+"""Messages of arrays on GPUs by ``pennympi.Comm``: with CuPy where there is a GPU, else with what stands in for it."""
+
+import random
+import re
+from pathlib import Path
+
+import pytest
+from launch import PROGRAMS, launch
+
+STAND_IN = {"PYTHONPATH": str(Path(__file__).parents[1] / "support" / "stand_in"), "PENNYMPI_BACKEND": "host"}
+
+
+@pytest.mark.parametrize("n_pes", [1, 2, 3])
+def test_each_way_of_mpi4py(n_pes):
+    end = launch(n_pes, str(PROGRAMS / "gpu_messages.py"), limit_s=60, env=STAND_IN)
+    assert end.rc == 0, end.output
+    envelopes = [int(number) for number in re.findall(r"right, (\d+) envelopes", end.output)]
+    assert len(envelopes) == n_pes and min(envelopes) > 100, end.output
+
+
+@pytest.mark.parametrize("n_pes", [2, 3])
+def test_random_messages(n_pes):
+    """Both kinds of arrays, order, wildcards, probes, and each way to wait."""
+    end = launch(n_pes, str(PROGRAMS / "messages_soak.py"), "3", str(random.randrange(1000)), limit_s=60, env=STAND_IN)
+    assert end.rc == 0 and end.output.count("messages right") == n_pes, end.output
+
+
+FAILING = """
+import os, time, cupy, pennympi
+from mpi4py import MPI
+comm = pennympi.Comm(MPI.COMM_WORLD)
+x = cupy.full(1000, 1.0)
+comm.Sendrecv(x, 1 - comm.rank, 0, x.copy(), 1 - comm.rank)  # from now on both take envelopes
+comm.Barrier()
+comm.Sendrecv(x, 1 - comm.rank, 0, x.copy(), 1 - comm.rank)
+try:
+    {}
+except pennympi.PeerTimeout as error:
+    print(f"{{comm.rank}}: {{error}}\\n", end="", flush=True)
+    os._exit(3)
+"""
+
+
+@pytest.mark.parametrize("call", ["comm.Send(x, 1 - comm.rank, 7)", "comm.Isend(x, 1 - comm.rank, 7).Wait()"])
+def test_two_sends_that_nobody_receives(call):
+    end = launch(2, "-c", FAILING.format(call), limit_s=30, env=STAND_IN | {"PENNYMPI_TIMEOUT_S": "2"})
+    said = r"PE \d waited 2 s for PE \d in a message of 8000 bytes to rank \d with tag 7"
+    assert re.search(said, end.output), end.output
+
+
+def test_a_rank_that_has_ended():
+    call = "os.kill(os.getpid(), 9) if comm.rank else comm.Recv(x, 1, 7)"
+    end = launch(2, "-c", FAILING.format(call), limit_s=30, env=STAND_IN | {"PENNYMPI_TIMEOUT_S": "2"})
+    assert end.rc != 0 and end.seconds < 20, end.output

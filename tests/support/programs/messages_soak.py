@@ -1,0 +1,88 @@
+"""Random messages for some seconds: of both kinds of arrays, sizes around those of an envelope and large ones, wildcards,
+probes, requests that are waited for in any way.      messages_soak.py SECONDS SEED
+
+Both ranks of a pair draw the same numbers; a message is numbered, and its elements say its number.
+"""
+
+import random
+import sys
+import time
+
+import cupy
+import numpy as np
+from mpi4py import MPI
+
+import pennympi
+
+seconds, seed = float(sys.argv[1]), int(sys.argv[2])
+comm = pennympi.Comm(MPI.COMM_WORLD)
+me, n = comm.rank, comm.size
+cupy.cuda.Device(me % cupy.cuda.runtime.getDeviceCount()).use()
+comm.Barrier()
+draw = random.Random(seed)
+SIZES = (0, 1, 30, 31, 32, 33, 39, 40, 41, 100, 1000, 20_000)
+
+
+def array(size, value, on_gpu):
+    return (cupy if on_gpu else np).full(size, float(value))
+
+
+def wait_for(requests, way):
+    if way == 0:
+        MPI.Request.Waitall(requests)
+    elif way == 1:
+        for request in requests:
+            request.Wait()
+    elif way == 2:
+        while not MPI.Request.Testall(requests):
+            pass
+    else:
+        for _ in requests:
+            MPI.Request.Waitany(requests)
+
+
+def receive_probed(source, tag, size, value, on_gpu):
+    """Its size is not known before."""
+    status = MPI.Status()
+    message = comm.Mprobe(source, tag, status) if value % 2 else None
+    if message is None:
+        comm.Probe(source, tag, status)
+    assert (status.tag, status.Get_count(MPI.DOUBLE)) == (tag, size), (status.Get_count(MPI.DOUBLE), size)
+    out = array(size, -1, on_gpu)
+    if message is None:
+        comm.Recv(out, status.source, tag)
+    else:
+        message.Recv(out)
+    return out
+
+
+number, start_s = 0, time.monotonic()
+while comm.bcast(time.monotonic() - start_s < seconds):
+    plan = []
+    for _ in range(draw.randrange(1, 12)):
+        number += 1
+        shares_tag, source, dest = draw.random() < 0.5, draw.randrange(n), draw.randrange(n)
+        tag = draw.randrange(4) if shares_tag else 4 + number % 30_000
+        is_probed, any_source = (not shares_tag and draw.random() < 0.4 for _ in range(2))
+        sender_on_gpu, receiver_on_gpu = (draw.random() < 0.6 for _ in range(2))
+        kind, room = draw.choice(("Isend", "Issend")), draw.randrange(2)
+        plan.append((source, dest, tag, draw.choice(SIZES), number, sender_on_gpu, receiver_on_gpu, kind, room,
+                     is_probed, any_source))  # fmt: skip
+    way, requests, received, sent = draw.randrange(4), [], [], []
+    for source, dest, tag, size, value, _, on_gpu, _, room, is_probed, any_source in plan:
+        if dest == me and not is_probed:
+            received.append((array(size + room, -1, on_gpu), size, value))
+            requests.append(comm.Irecv(received[-1][0], MPI.ANY_SOURCE if any_source else source, tag))
+    for source, dest, tag, size, value, on_gpu, _, kind, *_ in plan:
+        if source == me:
+            sent.append(array(size, value, on_gpu))
+            requests.append(getattr(comm, kind)(sent[-1], dest, tag))
+    for source, dest, tag, size, value, _, on_gpu, _, _, is_probed, any_source in plan:
+        if dest == me and is_probed:
+            out = receive_probed(MPI.ANY_SOURCE if any_source else source, tag, size, value, on_gpu)
+            received.append((out, size, value))
+    wait_for(requests, way)
+    for out, size, value in received:
+        host = out if isinstance(out, np.ndarray) else out.get()
+        assert (host[:size] == value).all() and (host[size:] == -1).all(), (size, value, host)
+print(f"{number} messages right\n", end="", flush=True)

@@ -1,0 +1,254 @@
+"""Stands in for CuPy where there is no GPU: arrays in shared memory that another process opens by a handle.
+
+Only what pennympi.mpi calls is here.  A copy ends some polls after it began, and writes its bytes then.
+"""
+
+import mmap
+import os
+import weakref
+from types import SimpleNamespace
+
+import numpy as np
+from cuda.bindings import driver
+
+_allocations = {}  # start: (end, number, path, mapping)
+_numbers = iter(range(1, 1 << 40))
+POLLS = 3
+
+
+class ndarray:
+    def __init__(self, shape, dtype="float64", memptr=None):
+        dtype = np.dtype(dtype)
+        n_bytes = int(np.prod(shape)) * dtype.itemsize
+        self.data = memptr or MemoryPointer(_allocate(n_bytes), 0)
+        self.host = np.ndarray(shape, dtype, self.data.bytes(n_bytes))
+        self.device = Device(0)
+
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return getattr(self.host, name)
+
+    def _like(self, host):
+        made = object.__new__(ndarray)
+        address = host.__array_interface__["data"][0]
+        made.host, made.device, made.data = host, self.device, MemoryPointer(self.data.mem, address - self.data.mem.ptr)
+        return made
+
+    def __getitem__(self, key):
+        return self._like(self.host[key])
+
+    def __setitem__(self, key, value):
+        self.host[key] = value.host if isinstance(value, ndarray) else value
+
+    def __eq__(self, value):
+        return self.host == (value.host if isinstance(value, ndarray) else value)
+
+    __hash__ = None
+
+    def __len__(self):
+        return len(self.host)
+
+    def view(self, dtype):
+        return self._like(self.host.view(dtype))
+
+    def ravel(self, order="C"):
+        return self._like(self.host.ravel(order))
+
+    def reshape(self, *shape):
+        return self._like(self.host.reshape(*shape))
+
+    def get(self, out=None):
+        if out is None:
+            return self.host.copy()
+        out[...] = self.host
+        return out
+
+    def set(self, host):
+        self.host[...] = host
+
+    def copy(self):
+        made = ndarray(self.host.shape, self.host.dtype)
+        made.host[...] = self.host
+        return made
+
+    def __dlpack_device__(self):
+        return 2, 0
+
+    @property
+    def __cuda_array_interface__(self):
+        return self.host.__array_interface__ | {"version": 2}
+
+
+def _allocate(n_bytes):
+    fd = os.memfd_create("stand_in", os.MFD_CLOEXEC)
+    size = max(4096, n_bytes)
+    os.ftruncate(fd, size)
+    mapping = mmap.mmap(fd, size)
+    start = np.frombuffer(mapping, "uint8").ctypes.data
+    _allocations[start] = start + size, next(_numbers), f"/proc/{os.getpid()}/fd/{fd}", fd
+    memory = Memory(start, size, mapping)
+    weakref.finalize(memory, _free, start)
+    return memory
+
+
+def _free(start):
+    os.close(_allocations.pop(start)[3])
+
+
+class Memory:
+    def __init__(self, ptr, size, owner, device_id=0):
+        self.ptr, self.size, self.owner = ptr, size, owner
+
+
+class MemoryPointer:
+    def __init__(self, mem, offset):
+        self.mem, self.ptr = mem, mem.ptr + offset
+
+    device_id = 0
+
+    def bytes(self, n_bytes):
+        return _bytes_at(self.ptr, n_bytes)
+
+
+def _bytes_at(address, n_bytes):
+    import ctypes
+
+    return np.ctypeslib.as_array((ctypes.c_uint8 * n_bytes).from_address(address)) if n_bytes else np.empty(0, "uint8")
+
+
+def full(shape, value, dtype="float64"):
+    made = ndarray(shape, dtype)
+    made.host[...] = value
+    return made
+
+
+def empty(shape, dtype="float64"):
+    return ndarray(shape, dtype)
+
+
+def zeros(shape, dtype="float64"):
+    return full(shape, 0, dtype)
+
+
+def asarray(x):
+    if isinstance(x, ndarray):
+        return x
+    made = ndarray(np.shape(x), np.asarray(x).dtype)
+    made.host[...] = x
+    return made
+
+
+from_dlpack = asarray
+
+
+class Device:
+    def __init__(self, number=0):
+        self.id = number
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return None
+
+    def use(self):
+        return self
+
+
+class Event:
+    def __init__(self, **options):
+        self._stream = None
+
+    def record(self, stream):
+        self._stream, self._at, self._polls = stream, len(stream.work), 0
+
+    @property
+    def done(self):
+        self._polls += 1
+        if self._polls >= POLLS:
+            self._stream.run(self._at)
+        return self._stream.ran >= self._at
+
+
+class Stream:
+    def __init__(self, **options):
+        self.work, self.ran, self.ptr = [], 0, id(self)
+        _streams[self.ptr] = self
+
+    def run(self, until):
+        for k in range(self.ran, until):
+            to, source, n_bytes = self.work[k]
+            _bytes_at(to, n_bytes)[...] = _bytes_at(source, n_bytes)
+        self.ran = max(self.ran, until)
+
+    def wait_event(self, event):
+        assert event._stream is not None
+
+    done = True
+
+    def synchronize(self):
+        self.run(len(self.work))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return None
+
+
+_streams = {}
+_current = Stream()
+
+
+class CUDARuntimeError(RuntimeError):
+    pass
+
+
+def _handle(start):
+    path = _allocations[start][2].encode()
+    return path.ljust(64, b"\0")
+
+
+_mapped = {}
+
+
+def _open(handle):
+    fd = os.open(handle.rstrip(b"\0").decode(), os.O_RDWR)
+    mapping = mmap.mmap(fd, 0)
+    os.close(fd)
+    start = np.frombuffer(mapping, "uint8").ctypes.data
+    _mapped[start] = mapping
+    return start
+
+
+def _range(address):
+    for start, (end, *_) in _allocations.items():
+        if start <= address < end:
+            return driver.CUresult.CUDA_SUCCESS, start, end - start
+    return driver.CUresult.CUDA_ERROR_NOT_FOUND, 0, 0
+
+
+def _attribute(which, address):
+    if address in _allocations:
+        return driver.CUresult.CUDA_SUCCESS, _allocations[address][1]
+    return driver.CUresult.CUDA_ERROR_INVALID_VALUE, 0
+
+
+driver.cuMemGetAddressRange, driver.cuPointerGetAttribute = _range, _attribute
+runtime = SimpleNamespace(
+    memcpyDefault=4,
+    memcpyAsync=lambda to, source, n_bytes, kind, stream: _streams[stream].work.append((to, source, n_bytes)),
+    ipcGetMemHandle=_handle,
+    ipcOpenMemHandle=_open,
+    ipcCloseMemHandle=lambda start: _mapped.pop(start),
+    CUDARuntimeError=CUDARuntimeError,
+    getDevice=lambda: 0,
+    getDeviceCount=lambda: 1,
+    deviceCanAccessPeer=lambda device, peer: False,
+    getDeviceProperties=lambda device: {"uuid": b"a stand-in's GPU"},
+)
+cuda = SimpleNamespace(
+    runtime=runtime, Device=Device, Event=Event, Stream=Stream, get_current_stream=lambda: _current,
+    UnownedMemory=Memory, MemoryPointer=MemoryPointer, is_available=lambda: True,
+)  # fmt: skip
