@@ -144,6 +144,12 @@ class Heap:
         for address in sorted(kept):
             self._machine.results[self._pe, address] = self._memory.whole(self._pe, address).tobytes()
 
+    def wait_for_current(self) -> None:
+        """Until what is in the current stream has run."""
+        program = getcurrent()
+        if isinstance(program, Program) and not self._machine.has_ended:
+            program.wait_for(self._streams.current().launches)
+
     def run_by_host(self, used: Sequence[tuple[TeamArray, int]], run: Callable[[], Any]) -> Any:
         """What ``run`` returns, in the current stream.  used: arrays, and whether they are read or written"""
         program = getcurrent()

@@ -76,7 +76,9 @@ class Schedule:
         group = self._groups[self._inits[pe]]
         self._inits[pe] += 1
         job = SimulatedJob(self.machine, pe, group, self.comm)
-        return self.make_team(job, make_backend(self.machine, pe, group, self._streams[pe]))
+        team = self.make_team(job, make_backend(self.machine, pe, group, self._streams[pe]))
+        team.backend = "host"  # as programs know it: arrays are NumPy's
+        return team
 
     def run(self, on_pe: Callable[[], Any]) -> None:
         """Run it to its end.  Raises the first fault, TimeIsUp."""

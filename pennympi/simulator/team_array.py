@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from .heap import Heap
 
 READS = (
-    "all any argmax argmin argsort astype choose conj copy cumprod cumsum dot flatten item max mean min nonzero prod ravel "
-    "repeat round std sum take tobytes tofile tolist trace var __contains__ __float__ __format__ __index__ __int__ "
+    "all any argmax argmin argsort astype choose conj copy cumprod cumsum dot flatten item max mean min nonzero prod "
+    "ravel repeat round std sum take tobytes tofile tolist trace var __contains__ __float__ __format__ __index__ __int__ "
     "__bool__ __complex__ __repr__ __str__ __deepcopy__ __copy__"
 ).split()
 WRITES = ("fill", "partition", "put", "sort")
@@ -55,6 +55,8 @@ class TeamArray(np.ndarray[Any, Any]):
         if is_place(key):
             found = super().__getitem__(within(key))
             if found.ndim or key is Ellipsis or (isinstance(key, tuple) and Ellipsis in key):
+                if self.heap:
+                    self.heap.wait_for_current()  # an array of NumPy's own may be about to take the values
                 return found
             return used_by_host(self.heap, [(found, READ)], lambda: plain(found)[()])
         return used_by_host(self.heap, [], lambda: super(TeamArray, self).__getitem__(key))
