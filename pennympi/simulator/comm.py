@@ -43,9 +43,6 @@ class Comm:
     def bcast(self, obj: Any = None, root: int = 0) -> Any:
         return self._gather(obj, "bcast")[root]
 
-    def scatter(self, obj: Any, root: int = 0) -> Any:
-        return self._gather(obj, "scatter")[root][self.rank]
-
     def alltoall(self, obj: Any) -> list[Any]:
         return [theirs[self.rank] for theirs in self._gather(obj, "alltoall")]
 

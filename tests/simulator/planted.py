@@ -1,17 +1,21 @@
 """Forty faults that are planted in five programs, a line of text each.
 
-python -m simulator.planted [--seconds 10]      in tests/: what is found, and after how many seconds
+python -m simulator.planted --output JSON      in tests/: what is found, and after how many seconds; beside them
+                                               each statement that orders or sends something is removed
 """
 
 import argparse
+import ast
 import json
 import linecache
+import platform
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pennympi
+from pennympi.host.backend import processor
 
 from . import five_programs
 
@@ -31,7 +35,10 @@ class Planted(NamedTuple):
     new: str
 
 
-RING, HALO, ONE_SHOT, PIPELINE, LOOP = (one.__name__ for one in five_programs.PROGRAMS)
+NAMES = RING, HALO, ONE_SHOT, PIPELINE, LOOP = [one.__name__ for one in five_programs.PROGRAMS]
+ORDERS = (
+    "wait sync fence signal put put_signal barrier synchronize wait_signal wait_event".split()
+)  # whose calls ``without_a_statement`` removes
 SEND_Y = "put_signal(ctx, Message(to, y + start * ITEM_BYTES, nbytes, right), arrived + word, k)"
 SEND_END = "put_signal(ctx, Message(new, new + COUNT * ITEM_BYTES, ITEM_BYTES, above), word, k)"
 SEND_X = "put_signal(ctx, Message(to, x, COUNT * ITEM_BYTES, pe), word + 8 * me, k)"
@@ -120,21 +127,43 @@ FAULTS = (
 
 
 def with_fault(fault: Planted) -> Callable[[Any], Any]:
-    """The program with the fault, in a file of its own name, so that its lines can be shown."""
+    """The program with the fault."""
     text = SOURCE.read_text()
     assert text.count(fault.old) == 1, fault
-    changed = text.replace(fault.old, fault.new, 1)
-    name = f"{fault.program}, {fault.kind}, {FAULTS.index(fault)}.py"
-    linecache.cache[name] = len(changed), None, changed.splitlines(True), name
+    return made(fault.program, f"{fault.kind}, {FAULTS.index(fault)}", text.replace(fault.old, fault.new))
+
+
+def made(program: str, what: str, text: str) -> Callable[[Any], Any]:
+    """A program of another text, in a file of its own name, so that its lines can be shown."""
+    name = f"{program}, {what}.py"
+    linecache.cache[name] = len(text), None, text.splitlines(True), name
     scope: dict[str, Any] = {"__name__": "planted"}
-    exec(compile(changed, name, "exec"), scope)
-    program: Callable[[Any], Any] = scope[fault.program]
-    return program
+    exec(compile(text, name, "exec"), scope)
+    function: Callable[[Any], Any] = scope[program]
+    return function
 
 
-def found(fault: Planted, seconds: float, n_pes: int = 4) -> tuple[str, float]:
+def without_a_statement() -> Iterator[tuple[str, str, Callable[[Any], Any]]]:
+    """(program, statement, the program without it) for each call that orders or sends something."""
+    text, owner = SOURCE.read_text(), ""
+    functions = [node for node in ast.parse(text).body if isinstance(node, ast.FunctionDef)]
+    for function in reversed(functions):  # kernels come before their program
+        owner = function.name if function.name in NAMES else owner
+        for node in ast.walk(function):
+            if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call):
+                called = node.value.func
+                name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+                if name in ORDERS:
+                    lines = text.splitlines(True)
+                    lines[node.lineno - 1] = " " * node.col_offset + "pass\n"
+                    lines[node.lineno : node.end_lineno] = []
+                    statement = ast.unparse(node)
+                    yield owner, statement, made(owner, f"without {name} of line {node.lineno}", "".join(lines))
+
+
+def found(program: Callable[[Any], Any], seconds: float, n_pes: int = 4) -> tuple[str, float]:
     """(what was raised, "" if nothing was; seconds until then)."""
-    program, start_s = with_fault(fault), time.monotonic()
+    start_s = time.monotonic()
     try:
         pennympi.simulate(program, n_pes, seconds, seed="7")
     except Exception as error:  # of any type
@@ -143,17 +172,31 @@ def found(fault: Planted, seconds: float, n_pes: int = 4) -> tuple[str, float]:
 
 
 def rows(seconds: float) -> Iterator[dict[str, Any]]:
-    """A row for each fault, then one for each program without one."""
+    """A row for each fault, for each statement that is removed, and for each program as it is."""
     for fault in FAULTS:
-        what, taken_s = found(fault, seconds)
-        yield {"program": fault.program, "kind": fault.kind, "found": what, "seconds": round(taken_s, 3)}
-    for program in five_programs.PROGRAMS:
-        schedules = pennympi.simulate(program, 4, seconds)
-        yield {"program": program.__name__, "kind": "none", "found": "", "schedules": schedules}
+        what, taken_s = found(with_fault(fault), seconds)
+        yield {"program": fault.program, "kind": fault.kind, "found": what[:60], "seconds": round(taken_s, 3)}
+    for name, statement, program in without_a_statement():
+        what, taken_s = found(program, seconds)
+        yield {"program": name, "removed": statement, "found": what[:60], "seconds": round(taken_s, 3)}
+    for right in five_programs.PROGRAMS:
+        schedules = pennympi.simulate(right, 4, 3 * seconds)
+        yield {"program": right.__name__, "schedules": schedules, "seconds": 3 * seconds}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--output", required=True, metavar="JSON")
+    given = parser.parse_args()
+    facts = {"device": processor(), "Python": platform.python_version(), "date": time.strftime("%Y-%m-%d")}
+    lines = []
+    for row in rows(given.seconds):
+        lines.append(json.dumps(row))
+        print(lines[-1], flush=True)
+    head = json.dumps({"facts": facts}, indent=1)[:-2]
+    Path(given.output).write_text(head + ',\n "rows": [\n  ' + ",\n  ".join(lines) + "\n ]\n}\n")
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--seconds", type=float, default=10.0)
-    for row in rows(parser.parse_args().seconds):
-        print(json.dumps(row), flush=True)
+    main()

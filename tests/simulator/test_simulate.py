@@ -9,7 +9,7 @@ import pytest
 from collective_cases import CASES, Call
 from seed import SEED
 from simulator import five_programs
-from simulator.planted import FAULTS, found
+from simulator.planted import FAULTS, found, with_fault
 
 import pennympi
 from pennympi.errors import CollectiveMismatchError, PennympiError, Unsupported
@@ -26,7 +26,7 @@ def test_a_right_program_has_no_fault(program):
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda one: f"{one.program}, {one.kind}")
 def test_a_planted_fault_is_found(fault):
-    what, _ = found(fault, seconds=20)
+    what, _ = found(with_fault(fault), seconds=20)
     assert what
 
 

@@ -4,9 +4,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from apps.jacobi import textbook
 
 import pennympi
+from apps.jacobi import textbook
 from pennympi.__main__ import main
 from pennympi.simulator.faults import Fault
 
