@@ -224,8 +224,8 @@ def faults(path):
     yield " ".join([
         f"False alarms: none in {schedules} schedules of the programs as they are.",
         f"Each of the {len(removed)} statements that order or send something was also removed, one at a time:",
-        f"{len(removed) - missed} are found. Of the {missed} others all but one are not needed, such as a `sync` at the end",
-        "of a kernel; the one is a `put` whose signal is still sent.",
+        f"{len(removed) - missed} are found. Of the {missed} others all but one are not needed, such as a `sync` at",
+        "the end of a kernel; the one is a `put` whose signal is still sent.",
     ])  # fmt: skip
 
 
