@@ -2,7 +2,6 @@
 
 from ..backend import Backend
 from .compiler import Compiler
-from .device import Machine
 from .heap import Heap
 from .job import Group
 from .links import Links
@@ -11,8 +10,9 @@ from .streams import Streams
 NAME = "simulated"
 
 
-def make_backend(machine: Machine, me: int, group: Group, streams: Streams) -> Backend:
-    """The backend of one team on a PE."""
+def make_backend(group: Group, me: int, streams: Streams) -> Backend:
+    """The backend of a team on a PE, which is ``me`` in the machine."""
+    machine = group.machine
     heap = Heap(machine, me, group, streams)
     return Backend(
         name=NAME,
@@ -23,7 +23,7 @@ def make_backend(machine: Machine, me: int, group: Group, streams: Streams) -> B
         buffer_bytes=machine.abilities.buffer_bytes,
         has_streams=True,
         heap=heap,
-        compiler=Compiler(heap, streams, me),
+        compiler=Compiler(heap, streams, group.pes.index(me), group.pes),
         streams=streams,
-        peers=Links(machine, me, streams),
+        peers=Links(machine, me, group.pes, streams),
     )

@@ -1,5 +1,7 @@
 """Stands where mpi4py's communicator stands: calls of the host that move Python objects."""
 
+from collections import Counter
+from collections.abc import Sequence
 from typing import Any
 
 from greenlet import getcurrent
@@ -11,21 +13,42 @@ from .job import Group
 
 
 class Comm:
-    """A communicator of all PEs of a simulated team.  One object for all: a call is that of the PE that runs."""
+    """A communicator of simulated PEs.  One object for all of them: a call is that of the PE that runs.
 
-    def __init__(self, machine: Machine):
-        self._group, self._meetings = Group(machine), [0] * machine.n_pes
+    pes: their numbers in the machine
+    """
+
+    def __init__(self, machine: Machine, pes: Sequence[int]):
+        self.pes = pes
+        self._group, self._meetings = Group(machine, pes), Counter[int]()
         self._machine = machine
+        self._teams: list[Group] = []
+        self._inits = Counter[int]()
+        self._parts: dict[Any, Comm] = {}  # by the number of the call that made them, and colour
 
     @property
     def rank(self) -> int:
         """The PE that asks."""
         program: Any = getcurrent()
-        return int(program.pe)
+        return self.pes.index(program.pe)
 
     @property
     def size(self) -> int:
-        return self._machine.n_pes
+        return len(self.pes)
+
+    def new_team(self) -> Group:
+        """The group of the next team of the PE that asks, the same for all PEs."""
+        number = self._inits[self.rank]
+        self._inits[self.rank] += 1
+        if number == len(self._teams):
+            self._teams.append(Group(self._machine, self.pes))
+        return self._teams[number]
+
+    def Split(self, color: int = 0, key: int = 0) -> "Comm":
+        """The communicator of the PEs of one colour, by key."""
+        asked = self._gather((color, key), "Split")
+        pes = [self.pes[k] for k in sorted(range(self.size), key=lambda k: (asked[k][1], k)) if asked[k][0] == color]
+        return self._parts.setdefault((self._meetings[self.rank], color), Comm(self._machine, pes))
 
     def Get_rank(self) -> int:
         return self.rank

@@ -36,16 +36,10 @@ def argument(annotation: Any, numbers: Iterator[Any]) -> Any:
 class SimulatedKernel:
     """See ``pennympi.backend.Kernel``."""
 
-    def __init__(
-        self, heap: Heap, streams: Streams, me: int, kernel: Callable[..., Any], name: str, options: KernelOptions
-    ):
-        self._heap, self._streams, self._me, self._kernel, self._name = heap, streams, me, kernel, name
-        self._records, self._tagged, self._dtypes, self._op = (
-            list(records(kernel).values()),
-            is_tagged(kernel),
-            BYTES,
-            "sum",
-        )
+    def __init__(self, compiler: "Compiler", kernel: Callable[..., Any], name: str, options: KernelOptions):
+        self._compiler, self._kernel, self._name = compiler, kernel, name
+        self._records, self._tagged = list(records(kernel).values()), is_tagged(kernel)
+        self._dtypes, self._op = BYTES, "sum"
         if options.reduction:
             dtype, self._op = options.reduction
             self._dtypes = dtypes_of(dtype)
@@ -54,10 +48,12 @@ class SimulatedKernel:
 
     def launch(self, blocks: int, args: Sequence[int | float], stream: int, threads: int = 0) -> None:
         """Enqueue the kernel.  A launch with a plain array of the process has run when this returns."""
-        numbers = iter((self._me, *args))
+        compiler = self._compiler
+        numbers = iter((compiler.me, *args))
         given = [argument(one, numbers) for one in self._records]
         launch = Launch(self._name, self._kernel, given, blocks, self._dtypes, self._op, tagged=self._tagged)
-        self._streams.push(launch, stream, any(map(self._heap.is_of_process, args)))
+        launch.pes = compiler.pes
+        compiler.streams.push(launch, stream, any(map(compiler.heap.is_of_process, args)))
 
     def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...], threads: int = 0) -> Run:
         """The launch with the arguments of the indices ``left_open`` to be given at each call."""
@@ -72,11 +68,11 @@ class SimulatedKernel:
 
 
 class Compiler:
-    """See ``pennympi.backend.Compiler``."""
+    """See ``pennympi.backend.Compiler``.  me: this PE in the team;  pes: of the team"""
 
-    def __init__(self, heap: Heap, streams: Streams, me: int):
-        self._heap, self._streams, self._me = heap, streams, me
+    def __init__(self, heap: Heap, streams: Streams, me: int, pes: Sequence[int]):
+        self.heap, self.streams, self.me, self.pes = heap, streams, me, pes
 
     def kernel(self, kernel: Callable[..., Any], name: str, options: KernelOptions = PLAIN) -> SimulatedKernel:
         """The kernel as it is."""
-        return SimulatedKernel(self._heap, self._streams, self._me, kernel, name, options)
+        return SimulatedKernel(self, kernel, name, options)

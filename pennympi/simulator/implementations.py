@@ -161,7 +161,7 @@ def combined(b, op, addends, closes, residual=None):
     for one in addends[1:]:
         total = OPERATIONS[op](total, one.astype(b.partial))
     if closes and op == "avg":
-        n = b.machine.n_pes
+        n = len(b.pes)
         total = total / n if total.dtype.kind not in "iu" else np.sign(total) * (abs(total) // n)
     return total if residual is None else total + residual.astype(b.partial)
 

@@ -25,11 +25,12 @@ class Meeting:
 class Group:
     """PEs that make the same calls: those of a team, or of a communicator.
 
+    pes:         their numbers in the machine, by their numbers here
     allocations: addresses of the team's memory, in order;  releases: of an address, the PEs that have given it back
     """
 
-    def __init__(self, machine: Machine):
-        self.machine, self.n_pes = machine, machine.n_pes
+    def __init__(self, machine: Machine, pes: Sequence[int]):
+        self.machine, self.pes, self.n_pes = machine, pes, len(pes)
         self.allocations: list[int] = []
         self.releases = Counter[int]()
         self._calls: list[tuple[str, int, int]] = []  # text, PE and line of who made it first
@@ -68,7 +69,7 @@ class Control:
     """Stands where ``pennympi.job.control.Control`` stands."""
 
     def __init__(self, machine: Machine, me: int, group: Group):
-        node_of = machine.network.node_of
+        node_of = [machine.network.node_of[pe] for pe in group.pes]
         self.processes = [Process(f"node {node}", pe, f"node {node}") for pe, node in enumerate(node_of)]
         self.pes = [pe for pe, node in enumerate(node_of) if node == node_of[me]]
         self.local, self.n_local, self.beside = self.pes.index(me), len(self.pes), self.pes

@@ -35,6 +35,7 @@ class Launch:
     tagged: of a kernel, whether its epochs carry the call's tag;  known: the numbers of its call, by name
     begin:  called when its turn comes;  end: when all its blocks are done
     line:   where the program launched it;  seen: what the program had seen there
+    pes:    the PEs of its team, by their numbers there; None: all
     """
 
     what: str
@@ -49,6 +50,7 @@ class Launch:
     known: dict[str, int] = field(default_factory=dict)
     line: int = UNKNOWN
     seen: Seen | None = None
+    pes: Sequence[int] | None = None
 
     @classmethod
     def of(cls, what: str, kernel: Callable[..., Any], args: Sequence[Any], *more: Any, **named: Any) -> "Launch":
@@ -142,12 +144,21 @@ class Warp(Fiber):
         dtypes: tuple[Any, Any] = DTYPES[dtype] if isinstance(dtype, str) else dtype
         self.item, self.partial = dtypes
         self.op = block.launch.op
+        self.pes = range(self.machine.n_pes) if block.launch.pes is None else block.launch.pes
         turn = (block.stream, block.index % COMPONENTS, number)
         self.clock = Clock(self.memory.clocks, turn, block.stream.seen)
 
     def line(self) -> int:
         """Where it is."""
         return super().line() or self.launch.line
+
+    def peer(self, number: int) -> int:
+        """The PE of this number in the team.  Raises Fault."""
+        if not 0 <= number < len(self.pes):
+            raise Fault(
+                f"PE {number} is outside this team of {len(self.pes)} PEs, at {self.memory.lines.text(self.line())}"
+            )
+        return self.pes[number]
 
     def wait(self, pe: int, address: int, value: int) -> None:
         """Until a word of a PE is at least ``value``, or this PE gives up: by itself, or since the word is poison."""

@@ -18,15 +18,15 @@ class Links:
 
     needs_scratch = True
 
-    def __init__(self, machine: Machine, me: int, streams: Streams):
-        self._machine, self._me, self._streams = machine, me, streams
-        network, pes = machine.network, range(machine.n_pes)
+    def __init__(self, machine: Machine, me: int, pes: Sequence[int], streams: Streams):
+        self._machine, self._me, self._pes, self._streams = machine, me, pes, streams
+        network = machine.network
         self.by_pointer: Sequence[bool] = [network.by_pointer(me, pe) for pe in pes]
         offsets = [0 if pe == me else (1 + pe) * PEER for pe in pes]
         self.offsets: Sequence[int | None] = [
             one if by else None for one, by in zip(offsets, self.by_pointer, strict=True)
         ]
-        one_node = all(network.by_pointer(0, pe) for pe in pes)
+        one_node = all(network.by_pointer(pes[0], pe) for pe in pes)
         self.stores = self.ll128_safe = one_node or network.kind == COPIED
         self.ll128_in_nodes, self.multicast = True, network.kind == POINTER and machine.abilities.multicast
 
@@ -39,7 +39,7 @@ class Links:
     def copy(self, address: int, nbytes: int, pe: int, stream: int) -> None:
         def put() -> None:
             warp: Any = getcurrent()
-            warp.network.put(warp, address, address, nbytes, pe)
+            warp.network.put(warp, address, address, nbytes, self._pes[pe])
 
         self._streams.push(Launch("copy to a peer", put), stream)
 

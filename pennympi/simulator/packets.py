@@ -59,7 +59,7 @@ def write(b: Any, dst: int, group: int, nbytes: int, data: np.ndarray) -> None:
 
 def send(b: Any, slot: int, group: int, data: np.ndarray, nbytes: int, epoch: int, pe: int) -> None:
     """The lines of a group to a slot of PE ``pe``."""
-    to = slot + group * GROUP_BYTES
+    to, pe = slot + group * GROUP_BYTES, b.peer(pe)
     b.memory.inside(b, WRITE, pe, to, GROUP_BYTES)
     b.network.sent[b.pe, pe] += max(0, min(GROUP_DATA_BYTES, nbytes - group * GROUP_DATA_BYTES))
     lines = [(k, np.empty(PACKET_BYTES, np.uint8)) for k in range(PACKETS_TOGETHER)]

@@ -15,7 +15,7 @@ from .backend import make_backend
 from .comm import Comm
 from .device import Abilities, Machine
 from .faults import Differs, Unawaited
-from .job import Group, SimulatedJob
+from .job import SimulatedJob
 from .network import ANY_ORDER, COPIED, IN_ORDER, POINTER
 from .scheduler import TimeIsUp
 from .shadow import READ
@@ -61,22 +61,17 @@ class Schedule:
         rng = Random(self.seed)
         abilities = Abilities(self.place.max_blocks, multicast=number % len(PLACES) == 0)
         self.machine = machine = Machine(self.place.network, topology, rng, MEMORY_BYTES, abilities)
-        self.comm = Comm(machine)
-        self._groups: list[Group] = []
-        self._inits = [0] * n_pes
+        self.comm = Comm(machine, range(n_pes))
         self._streams = [Streams(machine, pe) for pe in range(n_pes)]
         self.returned: list[bytes] = [b""] * n_pes
 
     def init(self, comm: Any = None) -> Any:
-        """The team of the PE that asks."""
+        """The team of the PE that asks.  comm: a communicator of the simulator; any other is that of all PEs"""
         program: Any = getcurrent()
-        pe = program.pe
-        if self._inits[pe] == len(self._groups):
-            self._groups.append(Group(self.machine))
-        group = self._groups[self._inits[pe]]
-        self._inits[pe] += 1
-        job = SimulatedJob(self.machine, pe, group, self.comm)
-        team = self.make_team(job, make_backend(self.machine, pe, group, self._streams[pe]))
+        comm = comm if isinstance(comm, Comm) else self.comm
+        group, pe = comm.new_team(), program.pe
+        job = SimulatedJob(self.machine, comm.rank, group, comm)
+        team = self.make_team(job, make_backend(group, pe, self._streams[pe]))
         team.backend = "host"  # as programs know it: arrays are NumPy's
         return team
 

@@ -13,8 +13,8 @@ from simulator.planted import FAULTS, found, with_fault
 
 import pennympi
 from pennympi.errors import CollectiveMismatchError, PennympiError, Unsupported
-from pennympi.kernels.block import Elements, lanes, load, store
-from pennympi.simulator.faults import Deadlock, Differs, OutOfBounds, Race, Unawaited
+from pennympi.kernels.block import Elements, lanes, load, put, store
+from pennympi.simulator.faults import Deadlock, Differs, Fault, OutOfBounds, Race, Unawaited
 from pennympi.simulator.schedule import PLACES
 
 
@@ -130,6 +130,10 @@ def test_an_access_outside_an_array(symmetric):
         pennympi.simulate(program, 2, 10)
 
 
+def sent_beyond(ctx, x: Elements, pe: int):
+    put(ctx, x, x, 8, pe)
+
+
 def test_a_result_that_another_schedule_does_not_have():
     order = []
 
@@ -158,6 +162,15 @@ def test_a_stream_that_does_not_wait():
         team.put(y, x, team.me, stream=fast)
 
     with pytest.raises(Race):
+        pennympi.simulate(program, 2, 10)
+
+
+def test_a_peer_that_the_team_does_not_have():
+    def program(team):
+        x = team.zeros(4)
+        team.kernel(sent_beyond)(1, x, team.n_pes)
+
+    with pytest.raises(Fault, match=r"PE 2 at .*\(sent_beyond\) is outside this team of 2 PEs"):
         pennympi.simulate(program, 2, 10)
 
 

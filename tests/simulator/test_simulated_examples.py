@@ -18,6 +18,7 @@ SMALLER = {  # in the place of sizes for which plain Python would take minutes
     "overlap.py": {"8, 200_000, 5": "2, 500, 1"},
     "own_stencil.py": {"160, 192, 50": "16, 32, 3"},
     "restart.py": {},
+    "process_grid.py": {},
 }
 PLANTED = {
     "own_kernel.py": ("        team.barrier()", "        pass"),
