@@ -99,20 +99,19 @@ def _unless_on_gpu(plain: Callable[..., Any], on_gpu: Callable[..., Any]) -> Cal
 def _unless_by_envelope(plain: Callable[..., Any], on_gpu: Callable[..., Any]) -> Callable[..., Any]:
     """The same for a receive, which may be of an envelope, wherever its array lies."""
     on_host, begins = _unless_on_gpu(plain, on_gpu), plain.__name__ not in ("Recv", "Sendrecv", "Sendrecv_replace")
+    names = list(signature(plain).parameters)
+    place = names.index("recvbuf" if "recvbuf" in names else "buf") - 1
 
     @wraps(plain)
     def method(self: Any, *args: Any, **named: Any) -> Any:
-        if receiving.takes_envelopes and not _is_small(args[0] if args else None):
-            return on_gpu(self, plain, args, named)
+        if receiving.takes_envelopes:
+            received = args[place] if place < len(args) else None
+            if type(received) is not np.ndarray or received.nbytes >= LEAST_BYTES:  # an envelope fits into it
+                return on_gpu(self, plain, args, named)
         made = on_host(self, *args, **named)
         return receiving.note(made) if begins else made
 
     return method
-
-
-def _is_small(buf: Any) -> bool:
-    """Whether no envelope fits into a buffer."""
-    return type(buf) is np.ndarray and buf.nbytes < LEAST_BYTES
 
 
 def _refuse(comm: Any, plain: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -208,7 +207,7 @@ def _begin(team: Team, run: Callable[[Team, Flat], Any], buffers: Any) -> Transf
     event = mark()
 
     def steps(_: Any) -> Steps:
-        while not event.done:
+        while event is not None and not event.done:
             yield
         return Result()
 

@@ -43,8 +43,8 @@ Steps = Generator[None, None, Result]
 class Transfer:
     """A call that is under way.
 
-    steps:     yields while it has to wait, and returns the Result
-    overdue:   gives the error of a wait that makes no sense any more, as PeerTimeout; else None
+    steps:      yields while it has to wait, and returns the Result
+    overdue:    gives the error of a wait that makes no sense any more, as PeerTimeout; else None
     can_cancel: the request of MPI that ``cancel`` cancels, if any
     """
 
@@ -120,7 +120,7 @@ def is_waiting() -> bool:
 
 def look_at_all() -> None:
     """The calls are looked at by one thread at a time, in the order in which they began."""
-    if _looking.acquire(blocking=False):
+    if _looking.acquire(timeout=MOST_NAP_S):  # which lets the other thread run
         try:
             for transfer in tuple(_under_way):
                 transfer.look()
