@@ -44,6 +44,7 @@ def _awaited(machine: "Machine", fiber: Fiber) -> str:
     return {
         "line": "packets",
         "fence": "its puts to arrive",
+        "channel": "its puts to arrive",
         "quiet": "its puts to arrive",
         "lock": "a lock",
         "stream": "its launches",

@@ -118,8 +118,8 @@ class Lines(Message):
 class Channel:
     """Messages from one PE to another, in order.  seen: of those that have arrived"""
 
-    def __init__(self, pe: int):
-        self.pe, self.priority = pe, 0.0
+    def __init__(self, pe: int, scheduler: Scheduler):
+        self.pe, self.priority, self.scheduler = pe, 0.0, scheduler
         self.messages: deque[Message] = deque()
         self.seen: Seen | None = None
 
@@ -129,6 +129,8 @@ class Channel:
         if not message.step():
             self.messages.popleft()
             self.seen = message.clock.seen
+            if not self.messages:
+                self.scheduler.wake(("channel", self))
         return bool(self.messages)
 
 
@@ -143,7 +145,7 @@ class Network:
     def __init__(self, kind: str, node_of: tuple[int, ...], memory: Memory, scheduler: Scheduler):
         self.kind, self.node_of, self.memory, self.scheduler = kind, node_of, memory, scheduler
         n = len(node_of)
-        self._channels = {(a, b): Channel(a) for a in range(n) for b in range(n)}
+        self._channels = {(a, b): Channel(a, scheduler) for a in range(n) for b in range(n)}
         self.under_way = [0] * n
         self.gave_up = [False] * n
         self.sent: Counter[tuple[int, int]] = Counter()
@@ -245,6 +247,14 @@ class Network:
         while warp.block.under_way:
             warp.sleep(("fence", warp.block))
         warp.clock.acquire(warp.block.delivered)
+
+    def request(self, warp: Any, pe: int) -> None:
+        """Wait until a PE takes a request, which MPI brings after what was sent to it before."""
+        if self.kind == COPIED and not self.by_pointer(warp.pe, pe):
+            channel = self._channels[warp.pe, pe]
+            while channel.messages:
+                warp.sleep(("channel", channel))
+            warp.clock.acquire(channel.seen)
 
     def quiet(self, warp: Any) -> None:
         """Wait until all that the PE has sent is there."""

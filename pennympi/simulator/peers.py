@@ -60,6 +60,7 @@ def get(b, ctx, dst, src, nbytes, pe):
     if b.memory.is_plain(b.pe, dst) and b.network.reads_later(b.pe, pe):
         what = b.memory.described(b.pe, dst)
         raise Fault(f"a get by NVSHMEM into {what}, which is a plain array: it must be symmetric or registered")
+    b.network.request(b, pe)
     for start, stop in parts(b, dst, src, nbytes, pe):
         b.pause()
         data = b.memory.read(b, pe, src + start, stop - start)

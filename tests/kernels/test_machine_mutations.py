@@ -15,7 +15,7 @@ from pennympi.simulator.faults import Fault
 from pennympi.simulator.network import ANY_ORDER, COPIED, IN_ORDER, POINTER
 
 PLANNED = ("allreduce planned", "sweeps", "halo")  # of which all arrays are symmetric
-MOST_PROGRAMS = 1000  # in which a planted fault has to show: most do at once, a few in one of ten
+MOST_PROGRAMS = 100  # in which a planted fault has to show: most do at once, a few in one of five
 PLANTED = [
     # a wait for e-1
     ("allreduce", "ring", POINTER, Mutation("early", "wait")),

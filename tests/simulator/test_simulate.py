@@ -170,7 +170,7 @@ def test_a_peer_that_the_team_does_not_have():
         x = team.zeros(4)
         team.kernel(sent_beyond)(1, x, team.n_pes)
 
-    with pytest.raises(Fault, match=r"PE 2 at .*\(sent_beyond\) is outside this team of 2 PEs"):
+    with pytest.raises(Fault, match=r"PE 2 is outside this team of 2 PEs, at .*\(sent_beyond\)"):
         pennympi.simulate(program, 2, 10)
 
 
