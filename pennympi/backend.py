@@ -1,6 +1,7 @@
 """What a backend gives the library: facts about the device, and four parts, the same for a CPU and for a GPU.
 
-``host/`` and ``cuda/`` have a file of the same name for each part: heap.py, compiler.py, streams.py, peers.py.
+``host/`` and ``cuda/`` have a file of the same name for each part: heap.py, compiler.py, streams.py, peers.py.  So has
+``simulator/``, whose peers are in links.py.
 """
 
 from __future__ import annotations

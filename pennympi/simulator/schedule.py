@@ -14,7 +14,7 @@ from ..kernels.algorithm import Topology
 from .backend import make_backend
 from .comm import Comm
 from .device import Abilities, Machine
-from .faults import Differs, Unawaited
+from .faults import Differs, Fault, Unawaited
 from .job import SimulatedJob
 from .network import ANY_ORDER, COPIED, IN_ORDER, POINTER
 from .scheduler import TimeIsUp
@@ -141,6 +141,8 @@ def run_schedules(run: Callable[[Schedule], None], n_pes: int, seconds: float, s
                 if schedule.place.network == POINTER:
                     raise noted(error, schedule) from None
                 refused.add(k % len(PLACES))  # the program says that it does not run there
+            except Fault as fault:
+                raise noted(fault, schedule).with_traceback(None) from None  # its message has the lines of the user
             except BaseException as error:
                 noted(error, schedule)
                 raise
