@@ -142,10 +142,15 @@ def case_of(row):
     return row["case"], f"{row['n']}^{dims} {row['dtype']}", NORMS.get(row.get("norm"), ""), row.get("engine") or ""
 
 
+def is_of_table(row):
+    """Whether a row of sweeps was run, on a grid of fixed size."""
+    return "us" in row and "scaling" not in row
+
+
 def sweeps():
     """Sweeps by the library's engines on each number of GPUs, and their efficiency against one."""
     paths = newest("sweeps")
-    found = {pes: {case_of(row): row for row in read(path)[1] if "us" in row} for pes, path in paths.items()}
+    found = {pes: {case_of(row): row for row in read(path)[1] if is_of_table(row)} for pes, path in paths.items()}
     head, lines = ["sweep", "points", "norm", "engine", "depth"], []
     for pes in found:
         head += [f"{gpus(pes)}, us", "efficiency" if pes > 1 else "points/ns"]
@@ -155,7 +160,8 @@ def sweeps():
         for pes, rows in found.items():
             row = rows.get(case, {})
             share = f"{100 * alone / pes / row['us']:.0f} %" if alone and row else ""
-            cells += [short(row.get("us")), share if pes > 1 else short(row.get("GLUP_per_s"))]
+            hidden = f", hidden {100 * row['hidden']:.0f} %" if "hidden" in row else ""
+            cells += [short(row.get("us")), share + hidden if pes > 1 else short(row.get("GLUP_per_s"))]
         lines.append(cells)
     facts = [read(path)[0] for path in paths.values()]
     yield f"us a sweep ({machine(*facts)}; {source(*paths.values())}); a copy reads and writes as many bytes:"

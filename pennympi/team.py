@@ -13,7 +13,7 @@ from .call_guard import FINALIZED, CallGuard, check_pe
 from .collectives.base import CollectiveContext
 from .collectives.calls import Collectives
 from .compile.options import LaunchBounds
-from .errors import NotInitialized
+from .errors import KernelError, NotInitialized
 from .job.job import Job
 from .kernels.algorithm import MAX_THREADS
 from .loop import Loop, make_loop
@@ -208,6 +208,7 @@ class Team(OneSided, Collectives):
         dtype: DTypeLike = DEFAULT,
         most_threads: int = MAX_THREADS,
         resident: int = 0,
+        check: bool | None = None,
     ) -> AppKernel:
         """Compile a plain function over ``pennympi.kernels.block`` for this team's device.  Not collective.
 
@@ -216,12 +217,18 @@ class Team(OneSided, Collectives):
         most_threads: threads of a block at most, on a GPU: a multiple of 32 up to 512
         resident: blocks that one multiprocessor must be able to hold at a time, of which the compiler gives a thread all
                   registers that this leaves; 0: as many as the compiler chooses
-        Raises TypeError (not a plain function of ctx and more, or with static parameters), ValueError (most_threads,
-        resident), Unsupported (dtype; also complex numbers and bools).
+        check: True: every access of the kernel is compared with the arrays of its launch, which ends before the call
+               returns, and OutOfBounds names the line, the array and the index.  None: as PENNYMPI_DEBUG says
+        Raises KernelError (a mistake in the text of the kernel or of a function that it calls), TypeError (not a plain
+        function of ctx and more, or with static parameters), ValueError (most_threads, resident), Unsupported (dtype;
+        also complex numbers and bools).
         """
         self._guard.check_open()
         bounds = LaunchBounds(most_threads, resident)
-        return AppKernel(self._context, kernel, dtype_of(dtype), bounds)
+        try:
+            return AppKernel(self._context, kernel, dtype_of(dtype), bounds, check)
+        except (TypeError, ValueError) as error:
+            raise error.with_traceback(None) from None
 
     def compile(self, kernels: Iterable[AppKernel]) -> None:
         """Compile kernels before their first launch.  Not collective.
@@ -230,10 +237,13 @@ class Team(OneSided, Collectives):
                  another kernel at first, and take from the cache what others have compiled
         A kernel is compiled for floats where a parameter, or a field of its record, is annotated as float, and for ints
         and arrays elsewhere; called with others, it is compiled again.
-        Raises TypeError.
+        Raises KernelError, TypeError.
         """
         self._guard.check_open()
-        compile_kernels(list(kernels), self.local_pe, self.n_local)
+        try:
+            compile_kernels(list(kernels), self.local_pe, self.n_local)
+        except KernelError as error:
+            raise error.with_traceback(None) from None
 
     def gather(self, data: Any) -> list[Any]:
         """Every PE's ``data``, any object that can be pickled, in the order of the PEs.  Collective.

@@ -33,7 +33,7 @@ _EVERYWHERE = {
     primitives: (
         "block", "blocks", "lanes", "single_thread", "is_leader", "sync", "add_shared", "arrive_last", "lock", "unlock",
         "block_sum", "add_block_sums", "product", "multiply_add", "bits", "copy", "read_peer", "read_epoch",
-        "write_epoch",
+        "write_epoch", "note_access",
     ),
     waits: ("wait", "wait_all", "refuse_count", "missing_line"),
     packets: ("send_packets", "receive_packets"),

@@ -174,6 +174,14 @@ def bits(x):
     return bits_of(x)
 
 
+def note_access(record, site, base, offset, nbytes):
+    if claim(record):
+        store_word(record + 8, site)
+        store_word(record + 16, base)
+        store_word(record + 24, offset)
+        store_word(record + 32, nbytes)
+
+
 def copy(dst, src, nbytes):
     thread = cuda.threadIdx.x
     threads = cuda.blockDim.x

@@ -94,6 +94,16 @@ def unlock(word):
 
 
 @implementation
+def note_access(record, site, base, offset, nbytes):
+    if load_word(record) == 0:
+        store_word(record, 1)
+        store_word(record + 8, site)
+        store_word(record + 16, base)
+        store_word(record + 24, offset)
+        store_word(record + 32, nbytes)
+
+
+@implementation
 def copy(dst, src, nbytes):
     copy_bytes(dst, src, nbytes)
 
