@@ -26,4 +26,5 @@ def make_backend(group: Group, me: int, streams: Streams) -> Backend:
         compiler=Compiler(heap, streams, group.pes.index(me), group.pes),
         streams=streams,
         peers=Links(machine, me, group.pes, streams),
+        checks=True,
     )

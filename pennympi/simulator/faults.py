@@ -1,5 +1,6 @@
 """What a simulated team finds."""
 
+from .. import errors
 from ..errors import PennympiError
 
 
@@ -7,8 +8,8 @@ class Fault(PennympiError):
     """A program or a kernel did what it must not do, under the schedule that the notes name."""
 
 
-class OutOfBounds(Fault):
-    """An access outside of its array, or not aligned."""
+class OutOfBounds(Fault, errors.OutOfBounds):
+    """An access outside of its array, or not aligned; or a PE that the team has not."""
 
 
 class Race(Fault):

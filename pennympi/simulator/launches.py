@@ -8,7 +8,7 @@ import numpy as np
 
 from ..compile.bind import is_tagged
 from .clocks import Clock, Seen, together
-from .faults import Fault
+from .faults import Fault, OutOfBounds
 from .fibers import Fiber
 from .lines import UNKNOWN
 from .memory import POISON, is_of_another_call, rounds_after
@@ -153,11 +153,10 @@ class Warp(Fiber):
         return super().line() or self.launch.line
 
     def peer(self, number: int) -> int:
-        """The PE of this number in the team.  Raises Fault."""
+        """The PE of this number in the team.  Raises OutOfBounds."""
         if not 0 <= number < len(self.pes):
-            raise Fault(
-                f"PE {number} is outside this team of {len(self.pes)} PEs, at {self.memory.lines.text(self.line())}"
-            )
+            at = self.memory.lines.text(self.line())
+            raise OutOfBounds(f"PE {number} is outside this team of {len(self.pes)} PEs, at {at}")
         return self.pes[number]
 
     def wait(self, pe: int, address: int, value: int) -> None:

@@ -120,12 +120,14 @@ def outside(ctx, y: Elements, x: Elements, n: int):
         store(y, i, load(x, i + 1))
 
 
+@pytest.mark.parametrize("check", (True, False))
 @pytest.mark.parametrize("symmetric", (True, False))
-def test_an_access_outside_an_array(symmetric):
+def test_an_access_outside_an_array(symmetric, check):
     def program(team):
         x = team.zeros(8) if symmetric else np.zeros(8)
-        team.kernel(outside)(1, team.zeros(8), x, 8)
+        team.kernel(outside, check=check)(1, team.zeros(8), x, 8)
 
+    assert issubclass(OutOfBounds, pennympi.OutOfBounds)
     with pytest.raises(OutOfBounds, match=r"8 bytes from byte 64 on, of the .*array .* 64 bytes, read at .*\(outside\)"):
         pennympi.simulate(program, 2, 10)
 
