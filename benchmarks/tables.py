@@ -209,6 +209,32 @@ def solver():
     yield table(["grid", "norm every (sweeps)", "variant", *columns], cells)
 
 
+# The simulator -------------------------------------------------------------------------
+def faults(path):
+    """Planted faults by kind, and how many are found; statements that are removed; programs without a fault."""
+    facts, rows = read(path)
+    planted = [row for row in rows if "kind" in row]
+    kinds = dict.fromkeys(row["kind"] for row in planted)
+    lines = []
+    for kind in [*kinds, "all"]:
+        these = [row for row in planted if kind in (row["kind"], "all")]
+        seconds = sorted(row["seconds"] for row in these if row["found"])
+        lines.append([kind, len(these), len(seconds), f"{seconds[len(seconds) // 2]:.2f}", f"{seconds[-1]:.2f}"])
+    removed = [row for row in rows if "removed" in row]
+    right = [row for row in rows if "schedules" in row]
+    programs = "a ring exchange, a halo exchange, a one-shot sum, a pipeline of pieces and a loop with a stop"
+    where = f"{facts['device']}, {facts['date']}; [raw]({TOP}benchmarks/results/{path.name})"
+    yield f"Faults planted in five programs on 4 PEs, {programs} ({where}; `python -m simulator.planted` in `tests/`):"
+    yield table(["kind", "planted", "found", "median, seconds", "slowest, seconds"], lines)
+    missed, schedules = sum(not row["found"] for row in removed), sum(row["schedules"] for row in right)
+    yield " ".join([
+        f"False alarms: none in {schedules} schedules of the programs as they are.",
+        f"Each of the {len(removed)} statements that order or send something was also removed, one at a time:",
+        f"{len(removed) - missed} are found. Of the {missed} others all but one are not needed, such as a `sync` at",
+        "the end of a kernel; the one is a `put` whose signal is still sent.",
+    ])  # fmt: skip
+
+
 # Documents -----------------------------------------------------------------------------
 def documents():
     """{path from the root: {mark: paragraphs}} of what the results and the cost model make."""
@@ -224,6 +250,7 @@ def documents():
         "docs/guides/grids.md": {"faces": faces, "gpus": halos(newest("halo")[2])},
         "docs/guides/sweeps.md": {"sweeps": sweeps()},
         "docs/guides/loops.md": {"loops": loops()},
+        "docs/guides/simulate.md": {"faults": faults(RESULTS / "simulate-1xcpu.json")},
     }
 
 

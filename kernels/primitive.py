@@ -15,7 +15,7 @@ SENDS, TAKES, DIFFERS = 1, 2, 3  # reasons of ``refuse_count``: a part is outsid
 
 
 plain_python: dict[str, Callable[..., Any]] = {}
-"""Implementations, by the primitives' names, for kernels that plain Python runs: empty but for simulators in tests/."""
+"""Implementations, by the primitives' names, while pennympi/simulator/ runs kernels in plain Python; else empty."""
 
 
 def primitives(module: dict[str, Any]) -> None:

@@ -27,6 +27,7 @@ from .errors import (
     Unsupported,
 )
 from .mpi.comm import Comm
+from .simulation import simulate
 from .start import init
 from .team import Team
 from .wall_time import timings
@@ -49,6 +50,7 @@ __all__ = [
     "TwoThreads",
     "Unsupported",
     "init",
+    "simulate",
     "specialised",
     "timings",
 ]

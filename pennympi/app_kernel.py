@@ -43,7 +43,8 @@ class AppKernel:
         bounds: LaunchBounds,
         check: bool | None = None,
     ):
-        self._context, self._check = context, context.guard.debug if check is None else check
+        wanted = context.guard.debug if check is None else check
+        self._context, self._check = context, wanted and not context.backend.checks
         self._must_check = check is True
         self._backend, self._guard, self._arrays = context.backend, context.guard, context.arrays
         self._kernel, self._dtype, self._bounds = plain(kernel), dtype, bounds

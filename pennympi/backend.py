@@ -1,6 +1,7 @@
 """What a backend gives the library: facts about the device, and four parts, the same for a CPU and for a GPU.
 
-``host/`` and ``cuda/`` have a file of the same name for each part: heap.py, compiler.py, streams.py, peers.py.
+``host/`` and ``cuda/`` have a file of the same name for each part: heap.py, compiler.py, streams.py, peers.py.  So has
+``simulator/``, whose peers are in links.py.
 """
 
 from __future__ import annotations
@@ -181,6 +182,7 @@ class Backend:
     resident_blocks: the same of a launch whose blocks fill a multiprocessor each
     buffer_bytes: of one of the two buffers of a block's inbox
     has_streams:  launches return at once and run in streams, which can be captured in graphs
+    checks:       all kernels are checked, whether they ask for it or not
     """
 
     name: str
@@ -194,6 +196,7 @@ class Backend:
     compiler: Compiler
     streams: Streams
     peers: Peers
+    checks: bool = False
 
     def close(self, kept: Collection[int] = ()) -> None:
         """Give everything back.  kept: see ``Heap.close``"""

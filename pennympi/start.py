@@ -45,6 +45,9 @@ def init(
     Raises TypeError, ValueError (also where the arguments, settings or files of two PEs differ, or one is wrong),
     Unsupported (these PEs cannot use the backend), SymmetricHeapExhausted, PeerTimeout.  Every PE raises the same.
     """
+    if state.simulation is not None:
+        team: Team = state.simulation.init(comm)
+        return team
     if not MPI.Is_initialized() or MPI.Is_finalized():
         raise Unsupported(
             "pennympi needs MPI.COMM_WORLD, which MPI has between MPI_Init and MPI_Finalize; a session alone does not "
