@@ -15,6 +15,7 @@ from .arrays.dtypes import MOVED, TABLE, DType, is_int
 from .backend import Kernel
 from .collectives.base import CollectiveContext
 from .compile.bind import annotated_kinds, annotations, is_record, parameters, records, types_of_fields
+from .compile.cache import numbered
 from .compile.digest import keyed
 from .compile.known import static_parameters
 from .compile.options import KernelOptions, LaunchBounds
@@ -160,7 +161,10 @@ def compile_kernels(kernels: list[AppKernel], local_pe: int, n_local: int) -> No
             raise TypeError(f"compile takes what team.kernel() returned, not {type(one).__name__}")
     unlike = list({one.key: one for one in kernels}.values())
     own = len(unlike) * local_pe // n_local
-    for one in (*unlike[own:], *unlike[:own], *kernels):
+    for number, one in enumerate((*unlike[own:], *unlike[:own]), 1):
+        with numbered(number, len(unlike)):
+            one.compile()
+    for one in kernels:
         one.compile()
 
 

@@ -179,6 +179,7 @@ class Backend:
     bus_id:       PCI address of the device, "" where it has none
     max_blocks:   blocks at most of a launch that waits for peers: one a multiprocessor, where it leaves room
     resident_blocks: the same of a launch whose blocks fill a multiprocessor each
+    shared:       the cores or the GPU that several PEs share, in words, the same on every PE; "" where each has its own
     buffer_bytes: of one of the two buffers of a block's inbox
     has_streams:  launches return at once and run in streams, which can be captured in graphs
     """
@@ -188,6 +189,7 @@ class Backend:
     bus_id: str
     max_blocks: int
     resident_blocks: int
+    shared: str
     buffer_bytes: int
     has_streams: bool
     heap: Heap

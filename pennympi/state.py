@@ -17,6 +17,7 @@ class State:
     world:   NVSHMEM and what teams on GPUs share (cuda/memory/world.py), None before there is one
     changes: of the memory that any team holds or knows: what was checked before one is checked again
     freed:   arrays of all teams that were freed and still live, by id
+    told_of_sharing: whether a line on stderr has said that PEs share cores or a GPU
     """
 
     def __init__(self) -> None:
@@ -27,6 +28,7 @@ class State:
         self.world: Any = None
         self.changes = 0
         self.freed: dict[int, ref[Any]] = {}
+        self.told_of_sharing = False
 
 
 state = State()

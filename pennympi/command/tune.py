@@ -6,11 +6,8 @@ do.  If PEs share cores or a GPU, nothing is measured: the table would mislead a
 
 import argparse
 import math
-import os
-import platform
 import secrets
 import time
-from collections import Counter
 from itertools import permutations
 from statistics import median
 
@@ -24,7 +21,6 @@ from ..bench.timing import Effort
 from ..kernels.algorithm import Topology
 from ..selection.find import users_path
 from ..selection.table import Series, Tuned, write
-from ..team import Team
 from ..units import size_text
 from .arguments import add_sizes, names, real, sizes_of
 from .exit_status import FAILED, WRONG_USE, Ended, check_writable, show, started, written
@@ -65,7 +61,7 @@ def run(args: argparse.Namespace) -> int:
     """Measure, write the table and print the fastest algorithms.  Collective.  Raises Ended."""
     every_size, case = swept(args), CASES["allreduce"]
     with started(heap_bytes=setup.heap_bytes(0)) as team:
-        shared = crowded(team)
+        shared = team._backend.shared
         if shared and not args.anyway:
             remedy = "the times would mislead all later runs; start fewer ranks, or give --anyway"
             raise Ended(f"{shared}: {remedy}", WRONG_USE)
@@ -91,19 +87,6 @@ def run(args: argparse.Namespace) -> int:
         written(team, lambda: write(Tuned(note, tuple(series)), file))
         show(f"written to {file}: every later run on this machine uses it")
     return 0
-
-
-def crowded(team: Team) -> str:
-    """The cores or the GPU that several PEs share, in words, or "" if each has its own.  Collective."""
-    device, most = "cores", len(os.sched_getaffinity(0))
-    if team.backend == "cuda":
-        import cupy
-
-        device, most = f"GPU {cupy.cuda.runtime.deviceGetPCIBusId(cupy.cuda.runtime.getDevice())}", 1
-    for (host, shared, at_most), pes in Counter(team.gather((platform.node(), device, most))).items():
-        if pes > at_most:
-            return f"{pes} PEs share the {f'{at_most} ' if shared == 'cores' else ''}{shared} of {host}"
-    return ""
 
 
 def measured(runner: Run, ours: list[Ours], sizes: list[int], anyway: bool) -> Series:
