@@ -114,8 +114,8 @@ class Streams(Protocol):
     def follow(self, stream: int, other: int) -> None:
         """Make a stream wait for all that the other one holds now (handles); also in a graph capture."""
 
-    def repeat(self, start: Body, bodies: Sequence[Body], done: int) -> Body:
-        """``run(stream)``: ``start``, then the bodies in turn, until the int64 word at address ``done`` is not 0.
+    def repeat(self, start: Body, bodies: Sequence[Body], rest: int) -> Body:
+        """``run(stream)``: ``start``, then the bodies in turn, until the int64 word at address ``rest`` is not 0.
 
         All are called with a stream.  Where they are captured, bodies up to the last one may run once more after that.
         """
