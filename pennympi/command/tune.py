@@ -14,6 +14,7 @@ from statistics import median
 from ..arrays.dtypes import TABLE as DTYPES
 from ..bench import setup
 from ..bench.cases import CASES
+from ..bench.columns import CLEARLY
 from ..bench.implementation import plain
 from ..bench.run import Options, Run
 from ..bench.this_library import Ours, algorithms
@@ -28,7 +29,6 @@ from .exit_status import FAILED, WRONG_USE, Ended, check_writable, show, started
 HELP = "measure all AllReduce algorithms, so that later runs choose the fastest"
 # From this size on, an algorithm that is this many times slower than the best is not measured at larger sizes.
 DROP_MIN_BYTES, DROP_RATIO = 4 << 20, 4
-CLEARLY = 1.15  # two algorithms whose times differ by less than this factor have no order
 MOST_ROUNDS = 6  # of measurements of one size
 
 
@@ -37,10 +37,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add_sizes(add, "1G; 64M without a GPU")
     dtypes = names(DTYPES, "dtype")
-    add("-d", "--datatype", type=dtypes, default=["float32", "bfloat16"], help="dtypes (float32,bfloat16)")
-    text = "time for one number; more where it is not stable (%(default)g)"
-    add("--budget-ms", type=real(0.01, 1e6), default=30, help=text)
-    add("--anyway", action="store_true", help="measure though PEs share cores, and keep sizes whose order is not stable")
+    text = "dtypes of the elements, or all (default: float32,bfloat16)"
+    add("-d", "--datatype", type=dtypes, default=["float32", "bfloat16"], metavar="LIST", help=text)
+    text = "time for one number, in ms; more where it is not stable (default: %(default)g)"
+    add("--budget-ms", type=real(0.01, 1e6), default=30, metavar="MS", help=text)
+    text = "measure though PEs share cores, and keep sizes whose order is not stable (default: refuse, and leave out)"
+    add("--anyway", action="store_true", help=text)
 
 
 def problem(args: argparse.Namespace) -> str:

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from pennympi.arrays.dtypes import TABLE as DTYPES
-from pennympi.bench import result
+from pennympi.bench import columns, result
 from pennympi.bench.cases import CASES
 from pennympi.bench.implementation import plain
 from pennympi.bench.run import Options, Run
@@ -60,6 +60,23 @@ def test_every_case(team, case, tmp_path, capsys):
         assert found.rows and all(not row.wrong and row.p99_us >= row.median_us >= row.least_us > 0 for row in found.rows)
         assert ("mpi" in found.implementations()) == (bool(baseline) and case != "allreduce"), "MPI has no float16 sum"
         assert "Wrong elements: 0 OK" in capsys.readouterr().out
+
+
+def test_the_table_says_where_auto_is_slower_than_another_algorithm():
+    def row(name, size_bytes, us):
+        return result.Row("allreduce", name, "float32", "sum", size_bytes, 1, False, "eager", us, us, us, 1.0, 1.0, 0)
+
+    times = {
+        ("pennympi", 1024): 20.0,
+        ("ring", 1024): 10.0,
+        ("mpi", 1024): 1.0,
+        ("pennympi", 4096): 11.0,
+        ("ring", 4096): 10.0,
+    }
+    lines = columns.comparison(result.Result({}, {}, [row(*key, us) for key, us in times.items()]))
+    assert lines[-1] == "# auto is slower than ring at 1 KiB: run python -m pennympi tune"
+    lines = columns.comparison(result.Result({}, {}, [row(*key, us) for key, us in times.items() if key[1] == 4096]))
+    assert "auto" not in lines[-1]
 
 
 @pytest.mark.mpi(min_size=2)
