@@ -17,6 +17,7 @@ from mpi4py import MPI
 import pennympi
 
 from ..program.arguments import Parser, at_least, not_negative
+from ..program.progress import Progress
 from . import manufactured
 from .solver import Problem, Solver
 
@@ -68,9 +69,10 @@ def main(argv: list[str] | None = None) -> int:
             solver.set_f(manufactured.right_side(solver.grid, problem))
             team.barrier()
             team.synchronize()
-            begin_s = time.perf_counter()
-            norms = solver.run()
+            progress, begin_s = Progress(team.me, problem.niter), time.perf_counter()
+            norms = solver.run(progress.show)
             seconds = max(comm.allgather(time.perf_counter() - begin_s))
+            progress.close()
         us, passed = 1e6 * seconds / len(norms), math.isfinite(norms[-1])
         lines = [
             f"{problem.dtype} {problem.shape} over {solver.grid.dims} PEs, {team.backend}",
