@@ -14,6 +14,7 @@ from .backend import Kernel
 from .checked_kernel import CheckedKernel, Extent
 from .collectives.base import CollectiveContext
 from .compile.bind import annotated_kinds, annotations, is_record, parameters, records, types_of_fields
+from .compile.cache import numbered
 from .compile.compiler_error import cannot_compile
 from .compile.digest import keyed
 from .compile.known import static_parameters
@@ -236,7 +237,10 @@ def compile_kernels(kernels: list[AppKernel], local_pe: int, n_local: int) -> No
             raise TypeError(f"compile takes what team.kernel() returned, not {type(one).__name__}")
     unlike = list({one.key: one for one in kernels}.values())
     own = len(unlike) * local_pe // n_local
-    for one in (*unlike[own:], *unlike[:own], *kernels):
+    for number, one in enumerate((*unlike[own:], *unlike[:own]), 1):
+        with numbered(number, len(unlike)):
+            one.compile()
+    for one in kernels:
         one.compile()
 
 

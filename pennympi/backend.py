@@ -115,8 +115,8 @@ class Streams(Protocol):
     def follow(self, stream: int, other: int) -> None:
         """Make a stream wait for all that the other one holds now (handles); also in a graph capture."""
 
-    def repeat(self, start: Body, bodies: Sequence[Body], done: int) -> Body:
-        """``run(stream)``: ``start``, then the bodies in turn, until the int64 word at address ``done`` is not 0.
+    def repeat(self, start: Body, bodies: Sequence[Body], rest: int) -> Body:
+        """``run(stream)``: ``start``, then the bodies in turn, until the int64 word at address ``rest`` is not 0.
 
         All are called with a stream.  Where they are captured, bodies up to the last one may run once more after that.
         """
@@ -180,6 +180,7 @@ class Backend:
     bus_id:       PCI address of the device, "" where it has none
     max_blocks:   blocks at most of a launch that waits for peers: one a multiprocessor, where it leaves room
     resident_blocks: the same of a launch whose blocks fill a multiprocessor each
+    shared:       the cores or the GPU that several PEs share, in words, the same on every PE; "" where each has its own
     buffer_bytes: of one of the two buffers of a block's inbox
     has_streams:  launches return at once and run in streams, which can be captured in graphs
     checks:       all kernels are checked, whether they ask for it or not
@@ -190,6 +191,7 @@ class Backend:
     bus_id: str
     max_blocks: int
     resident_blocks: int
+    shared: str
     buffer_bytes: int
     has_streams: bool
     heap: Heap

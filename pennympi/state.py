@@ -18,6 +18,7 @@ class State:
     changes: of the memory that any team holds or knows: what was checked before one is checked again
     freed:   arrays of all teams that were freed and still live, by id
     simulation: the schedule that runs (simulation.py), whose teams ``init`` makes; None outside
+    told_of_sharing: whether a line on stderr has said that PEs share cores or a GPU
     """
 
     def __init__(self) -> None:
@@ -29,6 +30,7 @@ class State:
         self.changes = 0
         self.freed: dict[int, ref[Any]] = {}
         self.simulation: Any = None
+        self.told_of_sharing = False
 
 
 state = State()

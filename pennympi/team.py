@@ -187,6 +187,7 @@ class Team(OneSided, Collectives):
     ) -> Loop:
         """A loop that runs on the device until value[0] <= below, or value[0] is NaN, or ``most`` runs.  Collective.
 
+        ``loop(stream)`` runs it; ``loop(stream, every=1000, call=f)`` calls f(runs) on the host after every 1000 runs.
         body:  called with a stream, on which it enqueues what can be captured: calls and plans of the library, kernels
                of any library.  On a GPU it is called once, when the loop is made.  A sequence: bodies that run in turn;
                on a GPU those after the one that ends the loop still run once.  A run of sweeps begins where the last one

@@ -50,7 +50,7 @@ class SweepCall(NamedTuple):
 def resident_kernel(one_pass: Callable[..., None]) -> Callable[..., None]:
     """The kernel of all passes.  one_pass: the kernel of a pass, whose ``Cut`` is (sweeps, sweeps without a norm)"""
 
-    def kernel(ctx: int, call: SweepCall, passes: Passes, of_old: Halo, of_new: Halo):
+    def resident_sweeps(ctx: int, call: SweepCall, passes: Passes, of_old: Halo, of_new: Halo):
         """All passes.  of_old, of_new: the halos of the two fields"""
         quiet, words = passes.quiet, call.words
         halo_ready(ctx, of_old)
@@ -64,7 +64,7 @@ def resident_kernel(one_pass: Callable[..., None]) -> Callable[..., None]:
             quiet -= cut.lead
             sync()
 
-    return kernel
+    return resident_sweeps
 
 
 def exchange(ctx: int, k: int, last: int, of_old: Halo, of_new: Halo):

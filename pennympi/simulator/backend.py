@@ -27,4 +27,5 @@ def make_backend(group: Group, me: int, streams: Streams) -> Backend:
         streams=streams,
         peers=Links(machine, me, group.pes, streams),
         checks=True,
+        shared="",
     )

@@ -205,6 +205,48 @@ def test_ends(team, dtype, start, below, most, runs):
     assert to_numpy(loop.runs).tolist() == [runs] and "loop" in repr(loop)
 
 
+@pytest.mark.parametrize(("every", "n_bodies"), [(1, 1), (3, 1), (2, 3), (100, 2)])
+def test_turns_of_the_host_change_nothing(team, every, n_bodies):
+    """They come where all bodies have run equally often, and not after the end."""
+    shrinking, x, turns = Shrinking(team), team.zeros(3, "float64"), []
+    loop = team.plan_loop([partial(shrinking.step, x)] * n_bodies, shrinking.value, LIMIT)
+
+    def after(**options):
+        write(x, [1.0, 2.0, 3.0])
+        shrinking.reset()
+        team.barrier()
+        loop(**options)
+        team.synchronize()
+        assert to_numpy(loop.done)[0] == 1
+        return [to_numpy(one) for one in (loop.runs, shrinking.value, x)]
+
+    whole = after()
+    for call in (turns.append, None, turns.append):
+        parts = after(every=every, call=call) if call else after()
+        assert all(map(same, parts, whole))
+    step = -(-every // n_bodies) * n_bodies
+    assert turns == 2 * list(range(step, int(whole[0][0]), step))
+
+
+def test_a_turn_of_the_host_that_raises_leaves_a_loop_that_runs(team):
+    shrinking, x = Shrinking(team), team.zeros(3, "float64")
+    loop = team.plan_loop(partial(shrinking.step, x), shrinking.value, LIMIT)
+    shrinking.reset()
+    with pytest.raises(ZeroDivisionError):
+        loop(every=1, call=lambda runs: runs // 0)
+    assert to_numpy(loop.runs)[0] == 1
+    for wrong, error, text in (
+        ({"every": 0, "call": print}, ValueError, "every must be at least 1, got 0"),
+        ({"every": 2}, TypeError, "every=2 needs call=, a function of the number of runs so far, got None"),
+        ({"call": print}, TypeError, "every must be an int, got None"),
+    ):
+        with pytest.raises(error, match=text):
+            loop(**wrong)
+    loop()
+    team.synchronize()
+    assert to_numpy(shrinking.value)[0] <= LIMIT and to_numpy(loop.done)[0] == 1
+
+
 def count(ctx, runs: Words, done: Words):
     for _ in lanes(0, 1):
         if read_epoch(done, 0) == 0:

@@ -191,7 +191,8 @@ class Grid:
         """Write fields to an HDF5 file, a dataset of shape ``shape`` each, by their names; and numbers and texts, which
         ``load`` returns.  Collective.
 
-        The file appears when it is complete, and replaces an older one only then.
+        Beside it comes an XDMF file, u.h5.xdmf of u.h5, which ParaView opens: coordinates are indices, and the last
+        dimension is ParaView's x.  The file appears when it is complete, and replaces an older one only then.
         Raises on every PE TypeError, ValueError, or OSError where PE 0 can't write the file.
         """
         self._context.guard.check_open()
