@@ -1,4 +1,4 @@
-"""An extension of griffe: the parameters in a docstring, lines such as "x: an array", become a list on the reference pages."""
+"""An extension of griffe: the parameters in a docstring, lines such as "x: an array", become a list of the page."""
 
 import re
 
