@@ -5,7 +5,8 @@ import re
 from griffe import Extension
 
 PARAMETER = re.compile(r"^(\w+(?:, \w+)*): +(.*(?:\n +.*)*)\n?", re.MULTILINE)  # and the indented lines that go on
-LIST = re.compile(rf"(?:{PARAMETER.pattern})+", re.MULTILINE)
+LIST = re.compile(rf"(?<![^.:\n]\n)(?:{PARAMETER.pattern})+", re.MULTILINE)  # not in the middle of a sentence
+BESIDE = re.compile(r";  (?=\w+(?:, \w+)*: )")  # between two parameters on a line
 DUNDER = re.compile(r"(?<!`)__\w+__")
 
 
@@ -17,6 +18,7 @@ def as_item(parameter):
 
 def as_markdown(text):
     """A docstring in Markdown, with its errors in a paragraph of their own."""
+    text = BESIDE.sub("\n", text)
     text = LIST.sub(lambda parameters: f"\n{PARAMETER.sub(as_item, parameters[0])}\n", text)
     return DUNDER.sub(r"`\g<0>`", text.replace("\nRaises ", "\n\nRaises "))
 
