@@ -1,4 +1,4 @@
-"""Rules of the house that a program can check: names that explain themselves, code that fits its box."""
+"""Rules of the house that a program can check: names that explain themselves."""
 
 import ast
 from pathlib import Path
@@ -34,8 +34,6 @@ CLEAN = (
     "pennympi/stencil/on_gpu",
     "tools",
 )
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *(ROOT / "apps").rglob("README.md")])
-BOX_COLUMNS = 100  # of a block of code on the site
 
 
 def vague_names(path):
@@ -52,18 +50,3 @@ def test_no_function_and_no_parameter_is_called_by_a_pronoun_or_adverb(folder):
     paths = sorted((ROOT / folder).glob("*.py"))
     assert paths, "the folder has moved"
     assert [f"{path.name}:{line} {name}" for path in paths for line, name in vague_names(path)] == []
-
-
-def wide_lines(path):
-    """(line, columns) of the lines in a page's blocks of code that do not fit."""
-    inside = False
-    for number, line in enumerate(path.read_text().splitlines(), 1):
-        if line.lstrip().startswith("```"):
-            inside = not inside
-        elif inside and len(line) > BOX_COLUMNS:
-            yield number, len(line)
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_no_code_is_wider_than_its_box(page):
-    assert list(wide_lines(page)) == []
