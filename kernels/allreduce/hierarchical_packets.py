@@ -109,7 +109,7 @@ def hierarchical_packets(pe: PE, call: Reduction, work: Work):
 
 
 def refuses(topology: Topology, dtype: str, op: str) -> str | None:
-    """Why ``hierarchical`` or packets inside the nodes can't run, or None."""
+    """The reason why ``hierarchical``, or packets inside the nodes, can't run, or None."""
     return why_not(topology, dtype, op) or requires_ll128_in_nodes(topology)
 
 

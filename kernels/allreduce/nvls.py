@@ -51,7 +51,7 @@ def nvls(pe: PE, call: Reduction, work: Work):
 
 
 def why_not(topology: Topology, dtype: str, op: str) -> str | None:
-    """Why the switch can't add up such a call, or None."""
+    """The reason why the switch can't add up such a call, or None."""
     if not topology.multicast:
         return (
             "no switch under all PEs adds up and copies (NVLink SHARP, by NVSHMEM, with PENNYMPI_MULTICAST=auto, "

@@ -19,7 +19,7 @@ from ..trees import LINKS, TREES, double_tree
 
 HALF_BUFFERS = 4  # pieces of a tree under way
 LATE = HALF_BUFFERS - 1  # rounds between sending a piece up and waiting for its result
-SLOTS = 3  # of a half buffer of a tree: messages from the first child, the second child, the parent
+SLOTS = 3  # slots of a half buffer of a tree: from the first child, the second child, the parent
 FROM_PARENT = 2
 
 

@@ -2,8 +2,8 @@
 
 In a round a block puts a piece to every PE for which it has a piece left, and then reads a piece from every PE that sends
 one.  One thread writes the counts of the messages, and all threads read them in the next round, after a ``sync``.  PEs
-can't deadlock, whatever the counts: before a PE puts in round r it waits until the receiver has ended its round r-2, or
-the previous call; before it reads a piece in round r it waits until the sender has put at the start of its round r.
+can't deadlock, whatever the counts: a put of round r waits only for a read of the receiver in its round r-2, or in the
+previous call, and a read of round r waits only for a put at the start of the sender's round r.
 """
 
 from functools import partial
@@ -20,7 +20,7 @@ from ..steps import load_counter, peer, store_counter, untag_epoch
 from .parts import OTHER_WORDS, WORDS, PartExchange, PartPiece, PartTable, addend, copy_own, is_sent, piece_for, word_for
 
 HEAD_BYTES = VECTOR_BYTES  # bytes of a message's head, which holds the length of the whole part; the piece follows
-ARRIVED, READ, SENT, TAKEN = (OTHER_WORDS + k for k in (0, 2, 4, 5))  # two signals for each buffer; this PE's own counts
+ARRIVED, READ, SENT, TAKEN = (OTHER_WORDS + k for k in (0, 2, 4, 5))  # signals, one for each buffer; this PE's own counts
 LEAST_SHARE = 8  # a piece is at least 1/8 of the largest piece
 SMALL_SHARE = 64  # a piece smaller than 1/64 of a slot is sent in one message with its head
 

@@ -1,4 +1,4 @@
-"""Parts of any length from every PE to every other one: what AllGatherv, ReduceScatterv and all-to-allv share.
+"""Parts of any length from every PE to every other PE, for AllGatherv, ReduceScatterv and all-to-allv.
 
 Each block of a PE sends a chain of messages to the block of the same index of each other PE.  A chain counts its own
 messages, so a chain with nothing to send does not delay the others.  Every message begins with the length of the whole
