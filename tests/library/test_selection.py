@@ -46,7 +46,10 @@ def test_the_model_is_near_what_was_measured(path):
     assert path.name == find.file_name("NVIDIA H200", topology)
     for series in tuned.series:
         for nbytes in series.sizes_bytes:
-            us, modelled = series.at(nbytes), selection(topology).explain(nbytes, DTYPES[series.dtype], "sum").modelled
+            us, modelled = (
+                series.times_at(nbytes),
+                selection(topology).explain(nbytes, DTYPES[series.dtype], "sum").modelled,
+            )
             for name in set(us) & set(TRUSTED):
                 assert 1 / WITHIN < modelled[name] / us[name] < WITHIN, (name, nbytes, modelled, us[name])
 
