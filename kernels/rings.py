@@ -2,8 +2,8 @@
 
 Several nodes: one ring for each rail.  A ring enters a node at a PE of one rail, visits
 every PE of the node, and leaves from a PE of another rail, by which it enters the next
-node.  So no message changes rails, and a rail-optimised fabric carries each message from NIC to
-NIC over one switch.  With rails p and p+1 the nodes alternate between "in by p+1, up, out
+node.  So no message changes rails, and a rail-optimised fabric carries each message from
+NIC to NIC over one switch.  With rails p and p+1 the nodes alternate between "in by p+1, up, out
 by p" and "in by p, down, out by p+1" (the Penny worklog, part 1).
 
 One node: every direct link once in each direction, as Hamiltonian cycles
@@ -43,7 +43,7 @@ def no_rings(topology: Topology) -> str | None:
     """The reason why a topology has no rings, or None."""
     rail_of = topology.rails
     rails = [{rail_of[pe] for pe in pes} for pes in topology.nodes]
-    if any(of != rails[0] for of in rails):
+    if any(rails_of_node != rails[0] for rails_of_node in rails):
         return "its rings need the same rails in every node, and the rails of the nodes differ"
     return None
 
@@ -59,15 +59,15 @@ def _ring(nodes: tuple[Ring, ...], ports: list[list[int]], rail: int, backward: 
     """The ring on rails ``rail`` and ``rail + 1``, which begins at node 0."""
     n_nodes, n_rails = len(nodes), len(ports[0])
     # Consecutive nodes are entered by different rails: 1, 0, 1, 0, ... and, if the number of nodes is odd, 2.
-    by = [(node + 1) % 2 for node in range(n_nodes)]
+    entry_rails = [(node + 1) % 2 for node in range(n_nodes)]
     if n_nodes % 2 and n_rails > 2:
-        by[-1] = 2
+        entry_rails[-1] = 2
     order: list[int] = []
     for node, pes in enumerate(nodes):
-        enter = ports[node][(rail + by[node]) % n_rails]
-        leave = ports[node][(rail + by[(node + 1) % n_nodes]) % n_rails]
+        enter = ports[node][(rail + entry_rails[node]) % n_rails]
+        leave = ports[node][(rail + entry_rails[(node + 1) % n_nodes]) % n_rails]
         if leave == enter:  # one rail, or two rails and an odd number of nodes: leave by any other PE
-            leave = ports[node][(rail + by[node] + 1) % n_rails] if n_rails > 1 else pes[-1]
+            leave = ports[node][(rail + entry_rails[node] + 1) % n_rails] if n_rails > 1 else pes[-1]
         order += _through(pes, enter, leave, up=node % 2 == 0)
     return tuple(reversed(order)) if backward else tuple(order)
 

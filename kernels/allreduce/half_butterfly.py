@@ -85,9 +85,7 @@ def cross(pe: PE, call: Reduction, half: Half, own: Piece, buffers: SwapBuffers)
     upper = pe.me >= half.lower
     partner = pe.me - half.lower if upper else min(pe.me + half.lower, pe.n_pes - 1)  # whose partial this PE gets
     partner_end = partner + 1  # PEs partner, ..., partner_end - 1 get this PE's partial
-    if (
-        half.lower > pe.n_pes - half.lower
-    ):  # n_pes is odd: the last PE sends to the lower half's last PE, which sends none
+    if half.lower > pe.n_pes - half.lower:  # n_pes is odd: the last PE serves the lower half's last PE, which sends none
         partner_end += (pe.me == pe.n_pes - 1) - (pe.me == half.lower - 1)
     received, crossed = slot_at(buffers.slots, half.lower), word(buffers.words, half.lower)
     for to in range(partner, partner_end):

@@ -40,7 +40,7 @@ def ring(pe: PE, call: Transfer, work: Work):
             inbox, outbox = inbox_of(work, sent), outbox_of(work, sent)
             wait(
                 pe.ctx, word(read, sent & 1), untag_epoch(work, sent - 2), succ
-            )  # then this buffer of the outbox is free, too
+            )  # this buffer of the outbox is free, too
             copy(outbox, source, nbytes)
             put_signal(pe.ctx, Message(inbox, outbox, nbytes, succ), word(arrived, sent & 1), sent)
         if pe.me != call.root:

@@ -42,7 +42,7 @@ def ring(pe: PE, call: Reduction, work: Work):
             inbox, outbox = inbox_of(work, sent), outbox_of(work, sent)
             wait(
                 pe.ctx, word(read, sent & 1), untag_epoch(work, sent - 2), succ
-            )  # then this buffer of the outbox is free, too
+            )  # this buffer of the outbox is free, too
             if pred == call.root:
                 to_partials(pe.ctx, outbox, src, own.n_elems)
             else:

@@ -1,4 +1,4 @@
-"""ReduceScatterv by packets: every PE sends each other PE its part, which adds them up; one latency step.
+"""ReduceScatterv by packets: every PE sends each other PE its part, and a PE adds up its parts; one latency step.
 
 Source: the LL128 protocol of NCCL, with a head that holds the length of the part.
 """
