@@ -123,7 +123,7 @@ def test_refusals():
     assert not TABLE["multi_ring"].why_not(Topology((0, 0, 0, 1, 1), rail_of=(0, 1, 1, 1, 0)), "float32", "sum")
     why_not = TABLE["hierarchical"].why_not
     assert "the nodes have 2 and 3" in why_not(unequal, "float32", "sum")
-    assert "on one node, where it would be two_shot" in why_not(one, "float32", "sum")
+    assert "on one node, where this algorithm would be two_shot" in why_not(one, "float32", "sum")
     assert "every node has one PE" in why_not(nodes_of(4, 1), "float32", "sum")
     assert not why_not(nodes_of(2, 2), "float32", "sum") and not why_not(Topology((1, 0, 0, 1)), "float32", "sum")
 
