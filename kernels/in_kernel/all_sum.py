@@ -59,7 +59,7 @@ def words_at(barrier: GridBarrier, k):
 
 
 def sums_at(barrier: GridBarrier, k):
-    """Address of the words that hold the sum of value k, from a barrier until this block enters the next one."""
+    """Address of the words that hold the sum of value k, from a barrier until this block enters the next barrier."""
     return words_at(barrier, barrier.n_sums + k)
 
 

@@ -1,4 +1,4 @@
-"""The call of the user's formula: kernels pass six neighbours, and the formula gets those of its dimensions."""
+"""The call of the user's formula: kernels pass six neighbours, and the formula gets the neighbours of its dimensions."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple

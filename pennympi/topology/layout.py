@@ -57,7 +57,7 @@ def lay(name: str, n_pes: int) -> Layout:
     if total != n_pes:
         raise TopologyError(
             f"topology {name} lays {total} PEs in all, and this team has {n_pes}: "
-            f"start {total} ranks, or choose another one by PENNYMPI_TOPOLOGY or init(topology=...)"
+            f"start {total} ranks, or choose another layout by PENNYMPI_TOPOLOGY or init(topology=...)"
         )
     listed = [pe for table in tables for pe in table.listed]
     wrong = next((pe for i, pe in enumerate(listed) if pe >= n_pes or pe in listed[:i]), None)
