@@ -1,4 +1,4 @@
-"""The end of a loop on the device: after each run of its body one thread decides whether there is another one."""
+"""The end of a loop on the device: after each run of its body one thread decides whether the body runs again."""
 
 from typing import NamedTuple
 
@@ -25,14 +25,14 @@ class State(NamedTuple):
 
 
 class Last(NamedTuple):
-    """The last run is the first one with value[0] <= below, or NaN, or the one of number ``most``."""
+    """The end of a loop: the first run with value[0] <= threshold, or NaN, or run number ``most``."""
 
-    below: float
+    threshold: float
     most: int
 
 
 def begin(ctx, state: State):
-    """The device goes on, with no run yet unless the loop has paused: a kernel of int64 elements."""
+    """A kernel of int64 elements: the device goes on, without a run so far unless the loop has paused."""
     for _ in lanes(0, 1):
         store(state.rest, 0, 0)
         if read_epoch(state.resumed, 0) == 0:
@@ -41,12 +41,12 @@ def begin(ctx, state: State):
 
 
 def decide(ctx, value: Elements, state: State, last: Last):
-    """After a run: count it, and end the loop if it was the last one, or pause.  Nothing after its end."""
+    """A kernel that counts a run, and ends the loop after the last run, or pauses it.  It does nothing after the end."""
     for _ in lanes(0, 1):
         if read_epoch(state.done, 0) == 0:
             runs = read_epoch(state.runs, 0) + 1
-            if runs >= read_epoch(state.pause, 0) or not load(value, 0) > last.below:
-                if runs >= last.most or not load(value, 0) > last.below:
+            if runs >= read_epoch(state.pause, 0) or not load(value, 0) > last.threshold:
+                if runs >= last.most or not load(value, 0) > last.threshold:
                     add_shared(state.done, 0, 1)
                     add_shared(state.rest, 0, ENDED)
                 else:
