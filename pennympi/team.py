@@ -234,10 +234,8 @@ class Team(OneSided, Collectives):
     def compile(self, kernels: Iterable[AppKernel]) -> None:
         """Compile kernels before their first launch.  Not collective.
 
-        kernels: what ``kernel`` returned, in the same order on all PEs of a node: they compile side by side, each
-                 another kernel at first, and take from the cache what others have compiled
-        A kernel is compiled for floats where a parameter, or a field of its record, is annotated as float, and for ints
-        and arrays elsewhere; called with others, it is compiled again.
+        kernels: what ``kernel`` returned, in the same order on all PEs of a node, which compile them side by side
+        Where a parameter or a field is annotated as float a kernel is compiled for floats, else for ints and arrays.
         Raises KernelError, TypeError.
         """
         self._guard.check_open()
@@ -265,13 +263,13 @@ class Team(OneSided, Collectives):
         self._guard.check_open()
         sizes = " or ".join(map(str, sorted({len(pes) for pes in self.pe_topology.nodes})))
         laid = f", laid by {self.layout.name}" if self.layout else ""
-        held = f"{size_text(self._workspaces.held_bytes)} of symmetric memory, in {self._workspaces.count}"
+        work = self._workspaces
         return [
             ("device", self.device_name),
             *self._backend.heap.describe(),
             *self._backend.peers.describe(),
             ("nodes", f"{len(self.pe_topology.nodes)} with {sizes} PEs{laid}"),
-            ("workspaces", held),
+            ("workspaces", f"{size_text(work.held_bytes)} of symmetric memory, in {work.count}"),
         ]
 
     def finalize(self) -> None:
