@@ -36,6 +36,18 @@ class Kernel(Protocol):
         """The launch with the arguments of the indices ``left_open`` to be given at each call: the fast path."""
 
 
+def prepared_by_launch(kernel: Kernel, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...]) -> Run:
+    """``Kernel.prepare`` by ``Kernel.launch``."""
+    values = list(args)
+
+    def run(*given: int) -> None:
+        for i, value in zip(left_open, given, strict=False):
+            values[i] = value
+        kernel.launch(blocks, values, given[-1])
+
+    return run
+
+
 class Heap(Protocol):
     """Memory of one team: symmetric memory, words of this PE, and arrays."""
 

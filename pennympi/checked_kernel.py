@@ -62,14 +62,14 @@ class CheckedKernel:
                 failure = error
             taken, site, base, offset, nbytes = map(int, self._read()[:RECORD_WORDS])
         if taken:
-            raise OutOfBounds(self._said(self._sites[site], base, offset, nbytes, arrays)) from failure
+            raise OutOfBounds(self._text_of(self._sites[site], base, offset, nbytes, arrays)) from failure
         if failure:
             raise failure
 
     def _read(self) -> Any:
         return self._words.get() if hasattr(self._words, "get") else self._words
 
-    def _said(self, site: Site, base: int, offset: int, nbytes: int, arrays: list[Extent]) -> str:
+    def _text_of(self, site: Site, base: int, offset: int, nbytes: int, arrays: list[Extent]) -> str:
         """The error in words."""
         call = f"{site.place}: {site.call} in kernel {self._name}"
         if not nbytes:

@@ -21,7 +21,7 @@ from .calls import TABLE, Call
 from .flat import Flat
 from .gpu import for_gpus
 from .gpu_copies import current_stream
-from .log import noted, told
+from .log import logged, noted
 from .mailbox import cards_of_part
 from .message import NotRead, is_on_gpu, is_plain, is_plain_pair, size_at_once, size_of_parts_at_once
 from .point_to_point import PROBES, with_true_size
@@ -271,4 +271,4 @@ _SHAPES = {
 }  # fmt: skip
 for _name, _plain in _OTHERWISE.items():
     _plain = _OTHERWISE[_name] = noted(_plain)
-    setattr(Comm, _name, told(wraps(_plain)(_SHAPES.get(_name, _of_two_buffers)(_name, _plain))))
+    setattr(Comm, _name, logged(wraps(_plain)(_SHAPES.get(_name, _of_two_buffers)(_name, _plain))))

@@ -25,8 +25,6 @@ from .message import NotRead, buffer_of, is_on_gpu
 from .point_to_point import OF_MESSAGE, RECEIVES, SENDS
 from .transfer import Persistent, Request, Result, Steps, Transfer
 
-# The argument that a method writes, by place and name; (1, "recvbuf") of others.
-_WRITTEN = {"bcast": (0, "buf")}
 _STAGED: set[str] = set()  # what a warning was given for
 _BUFFERS = {"buf", "sendbuf", "recvbuf"}
 
@@ -123,9 +121,9 @@ def _stage(comm: Any, plain: Callable[..., Any], args: tuple[Any, ...], named: d
     """Run the method on copies in pinned memory of the host."""
     name = plain.__name__
     kind = name.removeprefix("I").lower()
-    written = _WRITTEN.get(kind, (1, "recvbuf"))
+    written = (0, "buf") if kind == "bcast" else (1, "recvbuf")  # the argument's place and name
     given: dict[Any, Any] = {**dict(enumerate(args)), **named}
-    n_parts = 0 if "neighbor" in kind else getattr(comm, "size", 1)
+    n_parts = 0 if "neighbor" in kind else comm.size
     arrays = {key: _array(arg, n_parts) for key, arg in given.items() if is_on_gpu(arg)}
     if name not in _STAGED:
         _STAGED.add(name)

@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
+from ..notice import say
 from ..settings import setting
 
 ENABLED = setting("PENNYMPI_LOG") == "comm"
 _calls_of_mpi = [0]
 
 
-def say(comm: Any, what: str, way: str) -> None:
+def log_way(comm: Any, what: str, way: str) -> None:
     """Write a line if it is wanted."""
     if ENABLED:
-        print(f"pennympi: rank {comm.rank} of {comm.size}: {what} by {way}", file=sys.stderr, flush=True)
+        say(f"pennympi: rank {comm.rank} of {comm.size}: {what} by {way}")
 
 
 def noted(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """A collective of MPI's that ``told`` sees."""
+    """A collective of MPI's that ``logged`` sees."""
 
     def method(*args: Any, **named: Any) -> Any:
         _calls_of_mpi[0] += 1
@@ -29,13 +29,13 @@ def noted(plain: Callable[..., Any]) -> Callable[..., Any]:
     return wraps(plain)(method) if ENABLED else plain
 
 
-def told(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A collective of ``Comm``, which says whether MPI did it."""
+def logged(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A collective of ``Comm``, with a line that says whether MPI did it."""
 
-    def logged(comm: Any, *args: Any, **named: Any) -> Any:
+    def run(comm: Any, *args: Any, **named: Any) -> Any:
         before = _calls_of_mpi[0]
         result = method(comm, *args, **named)
-        say(comm, method.__name__, "the team" if before == _calls_of_mpi[0] else "MPI")
+        log_way(comm, method.__name__, "the team" if before == _calls_of_mpi[0] else "MPI")
         return result
 
-    return wraps(method)(logged) if ENABLED else method
+    return wraps(method)(run) if ENABLED else method

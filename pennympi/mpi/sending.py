@@ -21,7 +21,7 @@ from .envelope import MOST_BYTES, Envelope
 from .flat import Flat
 from .gpu_copies import current_stream, memory_of
 from .gpu_memory import locate, number_of_gpu
-from .log import say
+from .log import log_way
 from .mailbox import FAILED, SENT, STATE, own_page
 from .message import is_on_gpu, message_of
 from .transfer import Result, Steps, Transfer
@@ -48,7 +48,7 @@ def begin_send(comm: Any, begin: Begin, spec: Any, dest: int, tag: int = 0) -> T
     request = begin(comm, sent if sent is spec else [sent, MPI.BYTE], dest, tag)
     n_bytes = memory.n_bytes if memory else message_of(spec).n_bytes
     what = f"a message of {n_bytes} bytes to rank {dest} with tag {tag}"
-    say(comm, what, "MPI" if slot is None else "a copy from GPU to GPU")
+    log_way(comm, what, "MPI" if slot is None else "a copy from GPU to GPU")
     overdue = Overdue(comm, dest, page, what)
     return Transfer(_sending(request, slot, (spec, sent)), overdue)
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..arrays.dtypes import DType
-from ..backend import Run
+from ..backend import Run, prepared_by_launch
 from ..compile.bind import is_record, is_tagged, records, types_of_fields
 from ..compile.options import PLAIN, KernelOptions
 from ..errors import Unsupported
@@ -57,14 +57,7 @@ class SimulatedKernel:
 
     def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...], threads: int = 0) -> Run:
         """The launch with the arguments of the indices ``left_open`` to be given at each call."""
-        values = list(args)
-
-        def run(*given: int) -> None:
-            for i, value in zip(left_open, given, strict=False):
-                values[i] = value
-            self.launch(blocks, values, given[-1])
-
-        return run
+        return prepared_by_launch(self, blocks, args, left_open)
 
 
 class Compiler:

@@ -1,4 +1,4 @@
-"""Who waits for what, where nobody can go on."""
+"""Who waits for what, where no PE can go on."""
 
 from typing import TYPE_CHECKING, Any
 
