@@ -76,13 +76,11 @@ class CheckedKernel:
             return f"{call}: {site.operand} is {base}, and the team has PEs 0 to {self._n_pes - 1}"
         if nbytes == NOT_SYMMETRIC:
             return f"{call}: {site.argument} is not symmetric, so a peer has no instance of it: use team.zeros"
-        arrays = sorted(arrays, key=lambda one: one.address)
-        holding = [one for one in arrays if one.address <= base < one.address + one.nbytes]
-        before = [one for one in arrays if one.address <= base][-1:]
-        likely = holding or before or arrays[:1]
-        if not likely:
+        if not arrays:
             return f"{call}: the launch has no arrays"
-        found = next((one for one in likely if one.name == site.argument), likely[0])
+        distances = [max(array.address - base, base + 1 - array.address - array.nbytes, 0) for array in arrays]
+        nearest = [array for array, distance in zip(arrays, distances, strict=True) if distance == min(distances)]
+        found = next((array for array in nearest if array.name == site.argument), nearest[0])
         first = base + offset - found.address
         unit = self._item_bytes if site.primitive in ("load", "store") else WORD_BYTES
         if nbytes == unit and first % unit == 0:
