@@ -5,11 +5,11 @@ A part of ``block.py``.  A slot of n bytes holds ``packed_bytes(n)`` of data, an
 # mypy: disable-error-code="empty-body"
 
 from .primitive import primitives
-from .records import PE, Message, PacketRows, Packets, Piece
+from .records import PE, Lines, Message, PacketRows, Packets, Piece
 
 PACKET_BYTES, PACKET_DATA_BYTES = 128, 120  # bytes of a packet, and of its data
-PACKETS_TOGETHER = 4  # packets that a warp writes at once
-GROUP_DATA_BYTES = PACKETS_TOGETHER * PACKET_DATA_BYTES
+PACKETS_TOGETHER = 4  # packets that a warp writes at once: a group
+GROUP_BYTES, GROUP_DATA_BYTES = PACKETS_TOGETHER * PACKET_BYTES, PACKETS_TOGETHER * PACKET_DATA_BYTES
 
 
 def send_packets(ctx: int, message: Message, epoch: int) -> None:
@@ -18,6 +18,15 @@ def send_packets(ctx: int, message: Message, epoch: int) -> None:
 
 def receive_packets(ctx: int, message: Message, epoch: int) -> None:
     """dst (nbytes,) = the peer's packets of this epoch in the local slot ``message.src``, as they arrive."""
+
+
+def send_lines(ctx: int, message: Message, lines: Lines, epoch: int) -> None:
+    """``send_packets`` of the groups of packets ``lines.first`` to ``lines.stop - 1`` of a box: of its lines at local
+    ``message.src``, ``message.nbytes`` in all, which follow one another in the slot."""
+
+
+def receive_lines(ctx: int, message: Message, lines: Lines, epoch: int) -> None:
+    """``receive_packets`` of these groups to the lines of a box at ``message.dst``."""
 
 
 def receive_plus(ctx: int, piece: Piece, slot: int, epoch: int, source: int) -> None:

@@ -155,6 +155,7 @@ class StagingBuffers(NamedTuple):
 class Lines(NamedTuple):
     """Lines ``first`` to ``stop - 1`` of a box of bytes: planes of ``rows`` lines of ``nbytes`` each.
 
+    first, stop: groups of packets, in place of lines, for ``send_lines`` and ``receive_lines``
     dst_plane_bytes, dst_row_bytes: bytes from a plane, and from a line of a plane, to the next in the destination
     src_plane_bytes, src_row_bytes: the same in the source
     """

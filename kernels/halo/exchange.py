@@ -1,24 +1,52 @@
 """One halo exchange: every message of all fields in one launch, without a barrier and without the host.
 
-A **message** holds the points of one field that one PE sends to one neighbour at one side.  It takes one of three ways:
+A **message** holds the points of one field that one PE sends to one neighbour at one side.  It takes one of four ways:
 
+- LOCAL: the PE is its own neighbour, and copies the points.
+- PACKETS: as packets into the neighbour's inbox, which the neighbour copies to its field as they arrive.  One latency
+  step, without a fence or a signal: for small messages.
 - DIRECT: straight into the neighbour's field.  A PE may still read its halo when its neighbour begins the next
   exchange.  So the receiver first signals that its own exchange has begun: its stream has finished all earlier reads.
   One more latency step, and no copy: for large messages.
-- INBOX: into the neighbour's inbox, as packed lines, which the neighbour copies.  One latency step: for small messages.
-- PACKED: as INBOX, without a pointer to the neighbour: the sender packs the lines in the outbox and puts them.
+- PACKED: where packets can't go.  The sender packs the lines in the outbox and puts them into the neighbour's inbox,
+  which the neighbour copies.
 
 An inbox has two buffers, for even and odd epochs.  Neighbours send to each other, so a PE in exchange e+1 has received
 its neighbour's message of e.  The neighbour sent it after it had read, in exchange e-1, the buffer that e+1 uses.  One
 signal word suffices: an exchange ends when the messages that it sent have arrived, and a PE signals that it is ready
 again only after it has received the message that it waited for.
 
-Source: the handshake of MPI's rendezvous protocol, and the eager one for small messages.
+Source: the handshake of MPI's rendezvous protocol, the eager one for small messages, and NCCL's protocol LL128.
 """
 
-from ..block import block, blocks, fence, put_lines, put_signal, read_epoch, signal, sync, wait, write_epoch
+from ..block import (
+    block,
+    blocks,
+    fence,
+    put_lines,
+    put_signal,
+    read_epoch,
+    receive_lines,
+    send_lines,
+    signal,
+    sync,
+    wait,
+    write_epoch,
+)
 from ..records import Halo, Message, Work
-from .message import DIRECT, PACKED, HaloPart, arrived_word, offset_bytes, part_at, part_bytes, ready_word, slot
+from .message import (
+    DIRECT,
+    LOCAL,
+    PACKED,
+    PACKETS,
+    HaloPart,
+    arrived_word,
+    offset_bytes,
+    part_at,
+    part_bytes,
+    ready_word,
+    slot,
+)
 
 
 def exchange_halos(ctx: int, halo: Halo, work: Work):
@@ -56,7 +84,7 @@ def halo_put(ctx: int, halo: Halo, tag: int = 0):
 
 
 def halo_wait(ctx: int, halo: Halo, tag: int = 0):
-    """Wait for this block's parts of the messages, and copy packed lines to the fields."""
+    """Wait for this block's parts of the messages, and copy those in the inbox to the fields."""
     for k in parts(halo):
         part = part_at(halo, k)
         receive(ctx, halo, part, next_epoch(halo, part, tag))
@@ -74,29 +102,34 @@ def allow(ctx: int, halo: Halo, part: HaloPart, epoch: int):
 
 
 def send(ctx: int, halo: Halo, part: HaloPart, epoch: int):
-    """Send a part, and signal that it has arrived."""
+    """Send a part.  If it is no packets, signal that it has arrived."""
     message = part.sent
-    if message.way == PACKED:
+    dst = slot(halo, epoch) + message.offset
+    if message.way == PACKETS:
+        send_lines(ctx, Message(dst, message.address, message.nbytes, part.pe), message.lines, epoch)
+    elif message.way == PACKED:
         packed, offset = halo.outbox + message.offset, offset_bytes(message.lines)
-        dst, nbytes = slot(halo, epoch) + message.offset + offset, part_bytes(message.lines)
         put_lines(ctx, packed, message.address, message.lines, halo.me)
-        put_signal(ctx, Message(dst, packed + offset, nbytes, part.pe), arrived_word(halo, part.peer_index), epoch)
-    else:
-        dst = message.remote_address
-        if message.way == DIRECT:
-            wait(ctx, ready_word(halo, part.own_index), epoch, part.pe)
-        else:
-            dst = slot(halo, epoch) + message.offset
-        put_lines(ctx, dst, message.address, message.lines, part.pe)
+        to_peer = Message(dst + offset, packed + offset, part_bytes(message.lines), part.pe)
+        put_signal(ctx, to_peer, arrived_word(halo, part.peer_index), epoch)
+    elif message.way == DIRECT:
+        wait(ctx, ready_word(halo, part.own_index), epoch, part.pe)
+        put_lines(ctx, message.remote_address, message.address, message.lines, part.pe)
         signal(ctx, arrived_word(halo, part.peer_index), epoch, part.pe)
+    else:
+        put_lines(ctx, message.remote_address, message.address, message.lines, halo.me)
 
 
 def receive(ctx: int, halo: Halo, part: HaloPart, epoch: int):
-    """Wait for a part, and copy a packed part to the field."""
+    """Wait for a part, and copy it from the inbox to the field."""
     message = part.received
-    wait(ctx, arrived_word(halo, part.own_index), epoch, part.pe)
-    if message.way != DIRECT:
-        put_lines(ctx, message.address, slot(halo, epoch) + message.offset, message.lines, halo.me)
+    src = slot(halo, epoch) + message.offset
+    if message.way == PACKETS:
+        receive_lines(ctx, Message(message.address, src, message.nbytes, part.pe), message.lines, epoch)
+    elif message.way != LOCAL:
+        wait(ctx, arrived_word(halo, part.own_index), epoch, part.pe)
+        if message.way == PACKED:
+            put_lines(ctx, message.address, src, message.lines, halo.me)
 
 
 def parts(halo: Halo):

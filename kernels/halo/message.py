@@ -5,11 +5,11 @@ A row describes both messages, sent and received, between this PE and its neighb
 
 from typing import NamedTuple
 
-from ..block import read_peer
+from ..block import GROUP_DATA_BYTES, read_peer
 from ..records import Halo, Lines
 from ..slots import WORD_BYTES
 
-DIRECT, INBOX, PACKED = 0, 1, 2  # ways of a message
+LOCAL, PACKETS, DIRECT, PACKED = 0, 1, 2, 3  # ways of a message
 FIRST_WORDS = 3  # first words of a row: neighbour, index of the row, index of the neighbour's row; then its two ends
 END_WORDS = 11  # way, offset, address, remote address, number of lines, then the six fields of Lines before ``first``
 ROW_WORDS = FIRST_WORDS + 2 * END_WORDS
@@ -19,15 +19,17 @@ PART_WORDS = 2  # signal words of a part of a row: ready, arrived
 class End(NamedTuple):
     """One end of a message: the work of its sender, or of its receiver.
 
-    way:     DIRECT, INBOX or PACKED
-    offset:  bytes from the start of an inbox buffer, or of the outbox, to the packed message
-    address: address of the first line in this PE's field;  remote_address: in the receiver's field, for DIRECT
+    way:     LOCAL, PACKETS, DIRECT or PACKED;  nbytes: of the whole message
+    offset:  bytes from the start of an inbox buffer, or of the outbox, to the message
+    address: address of the first line in this PE's field;  remote_address: in the receiver's field
+    lines:   of the part; of PACKETS its groups of packets
     """
 
     way: int
     offset: int
     address: int
     remote_address: int
+    nbytes: int
     lines: Lines
 
 
@@ -46,7 +48,7 @@ class HaloPart(NamedTuple):
 
 
 def part_at(halo: Halo, k: int):
-    """Part k of the rows: an equal share of the lines of both messages of a row."""
+    """Part k of the rows: an equal share of both messages of a row."""
     first_word, piece = k // halo.pieces * ROW_WORDS, k % halo.pieces
     return HaloPart(
         read_peer(halo.messages, first_word),
@@ -59,22 +61,26 @@ def part_at(halo: Halo, k: int):
 
 def end_at(halo: Halo, first_word: int, piece: int):
     """The end of a message that words describe, the first of which has index ``first_word``."""
-    n_lines = read_peer(halo.messages, first_word + 4)
+    way, n_lines = read_peer(halo.messages, first_word), read_peer(halo.messages, first_word + 4)
+    line_bytes = read_peer(halo.messages, first_word + 6)
+    nbytes = n_lines * line_bytes
+    n_units = (nbytes + GROUP_DATA_BYTES - 1) // GROUP_DATA_BYTES if way == PACKETS else n_lines
     lines = Lines(
         read_peer(halo.messages, first_word + 5),
-        read_peer(halo.messages, first_word + 6),
+        line_bytes,
         read_peer(halo.messages, first_word + 7),
         read_peer(halo.messages, first_word + 8),
         read_peer(halo.messages, first_word + 9),
         read_peer(halo.messages, first_word + 10),
-        n_lines * piece // halo.pieces,
-        n_lines * (piece + 1) // halo.pieces,
+        n_units * piece // halo.pieces,
+        n_units * (piece + 1) // halo.pieces,
     )
     return End(
-        read_peer(halo.messages, first_word),
+        way,
         read_peer(halo.messages, first_word + 1),
         read_peer(halo.messages, first_word + 2),
         read_peer(halo.messages, first_word + 3),
+        nbytes,
         lines,
     )
 

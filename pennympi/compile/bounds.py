@@ -14,7 +14,7 @@ from typing import Any
 
 from ..kernels import block
 from ..kernels.block import read_epoch
-from ..kernels.packets import PACKET_BYTES, PACKET_DATA_BYTES
+from ..kernels.packets import GROUP_BYTES, PACKET_BYTES, PACKET_DATA_BYTES
 from .stubs import instruction
 
 RECORD_WORDS = 5  # 1 if there was such an access; the number of its operand, its base, offset and bytes
@@ -75,12 +75,20 @@ _DST, _SRC = ("dst", "0", "nbytes"), ("src", "0", "nbytes")
 _WORD, _SIGNALS = ("signal", "0", "8"), ("signals", "0", "8 * n_pes")
 _TO, _FROM = ("message.dst", "0", "message.nbytes"), ("message.src", "0", "message.nbytes")
 _PACKETS = f"(message.nbytes + {PACKET_DATA_BYTES - 1}) // {PACKET_DATA_BYTES} * {PACKET_BYTES}"
-_LINE_BYTES = "(lines.nbytes if lines.first < lines.stop else 0)"
+_GROUPS = (f"{GROUP_BYTES} * lines.first", f"{GROUP_BYTES} * (lines.stop - lines.first)")
+_LAST_LINE = "(message.nbytes // lines.nbytes - 1)"
+_SOME_LINE = "(lines.nbytes if lines.first < lines.stop else 0)"
 
 
 def _line(side: str, number: str) -> str:
     """The bytes in front of a line of a box."""
     return f"{number} // lines.rows * lines.{side}_plane_bytes + {number} % lines.rows * lines.{side}_row_bytes"
+
+
+def _lines_of_message(side: str) -> tuple[tuple[str, str, str], ...]:
+    """The first and the last line of a message of lines."""
+    address = f"message.{side}"
+    return (address, "0", _SOME_LINE), (address, _line(side, _LAST_LINE), _SOME_LINE)
 
 
 class Check:
@@ -117,11 +125,13 @@ CHECKS = {
     "unlock": Check(("word", "0", "8")),
     "send_packets": Check(("message.dst", "0", _PACKETS), _FROM, pe="message.peer", peers=("message.dst",)),
     "receive_packets": Check(("message.src", "0", _PACKETS), _TO),
+    "send_lines": Check(("message.dst", *_GROUPS), *_lines_of_message("src"), pe="message.peer", peers=("message.dst",)),
+    "receive_lines": Check(("message.src", *_GROUPS), *_lines_of_message("dst")),
     "put_lines": Check(
-        ("dst", _line("dst", "lines.first"), _LINE_BYTES),
-        ("dst", _line("dst", "(lines.stop - 1)"), _LINE_BYTES),
-        ("src", _line("src", "lines.first"), _LINE_BYTES),
-        ("src", _line("src", "(lines.stop - 1)"), _LINE_BYTES),
+        ("dst", _line("dst", "lines.first"), _SOME_LINE),
+        ("dst", _line("dst", "(lines.stop - 1)"), _SOME_LINE),
+        ("src", _line("src", "lines.first"), _SOME_LINE),
+        ("src", _line("src", "(lines.stop - 1)"), _SOME_LINE),
         pe="pe",
         peers=("dst",),
     ),

@@ -3,30 +3,28 @@
 A warp writes and takes groups of four lines.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from greenlet import getcurrent
 
-from ..kernels.packets import GROUP_DATA_BYTES, PACKET_BYTES, PACKET_DATA_BYTES, PACKETS_TOGETHER
-from ..kernels.records import PE, PacketRows, Packets
+from ..kernels.packets import GROUP_BYTES, GROUP_DATA_BYTES, PACKET_BYTES, PACKET_DATA_BYTES, PACKETS_TOGETHER
+from ..kernels.records import PE, Lines, PacketRows, Packets
 from ..kernels.slots import slot_at
 from ..kernels.steps import peer
 from .implementations import combined, entered
 from .memory import POISON, is_of_another_call
 from .shadow import READ, WRITE
 
-GROUP_BYTES = PACKETS_TOGETHER * PACKET_BYTES
-
 
 def by_groups(work: Callable[..., None]) -> Callable[..., None]:
-    """A primitive that each warp does for the groups that are its own.  A barrier ends it, but for ``send_packets``."""
+    """A primitive that each warp does for the groups that are its own.  A barrier ends it, but for those that send."""
 
     def primitive(*args: Any) -> None:
         b = getcurrent()
         work(b, *args)
-        if work.__name__ != "send_packets":
+        if work.__name__ not in ("send_packets", "send_lines"):
             b.block.barrier(b, work.__name__)
 
     return entered(work, primitive)
@@ -143,6 +141,39 @@ def receive_packets(b, ctx, message, epoch):
     dst, slot, nbytes, _ = message
     for group in groups(b, nbytes):
         write(b, dst, group, nbytes, take(b, slot, group, epoch))
+        b.pause()
+
+
+def pieces(lines: Lines, group: int, nbytes: int, side: str) -> Iterator[tuple[int, int, int]]:
+    """(bytes from the start of a box, from the start of the group, length) of what a group holds of each line."""
+    plane_bytes, row_bytes = getattr(lines, f"{side}_plane_bytes"), getattr(lines, f"{side}_row_bytes")
+    low, high = group * GROUP_DATA_BYTES, min(nbytes, (group + 1) * GROUP_DATA_BYTES)
+    for line in range(low // lines.nbytes, -(-high // lines.nbytes)):
+        plane, row = divmod(line, lines.rows)
+        first, stop = max(low, line * lines.nbytes), min(high, (line + 1) * lines.nbytes)
+        yield plane * plane_bytes + row * row_bytes + first - line * lines.nbytes, first - low, stop - first
+
+
+@by_groups
+def send_lines(b, ctx, message, lines, epoch):
+    slot, src, nbytes, pe = message
+    for group in range(lines.first + b.number, lines.stop, len(b.block.warps)):
+        b.pause()
+        data = np.zeros(GROUP_DATA_BYTES, np.uint8)
+        for place, start, n in pieces(lines, group, nbytes, "src"):
+            b.memory.inside(b, READ, b.pe, src + place, n)
+            data[start : start + n] = b.memory.read(b, b.pe, src + place, n)
+        send(b, slot, group, data, nbytes, epoch, pe)
+
+
+@by_groups
+def receive_lines(b, ctx, message, lines, epoch):
+    dst, slot, nbytes, _ = message
+    for group in range(lines.first + b.number, lines.stop, len(b.block.warps)):
+        data = take(b, slot, group, epoch)
+        for place, start, n in pieces(lines, group, nbytes, "dst"):
+            b.memory.inside(b, WRITE, b.pe, dst + place, n)
+            b.memory.write(b, b.pe, dst + place, n)[:] = data[start : start + n]
         b.pause()
 
 

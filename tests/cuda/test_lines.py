@@ -1,4 +1,4 @@
-"""``put_lines`` of a GPU, its text run for each thread on bytes of NumPy: every byte of the lines, and no other."""
+"""Lines of a GPU, the text run for each thread on bytes of NumPy: every byte of the lines, and no other."""
 
 from random import Random
 from types import FunctionType, SimpleNamespace
@@ -8,8 +8,10 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
+from pennympi.cuda.device import line_packets, packet_data
 from pennympi.cuda.device import lines as room
-from pennympi.kernels.records import Lines
+from pennympi.kernels.packets import GROUP_DATA_BYTES
+from pennympi.kernels.records import Lines, Message
 
 THREADS = 32
 
@@ -65,3 +67,57 @@ def test_lines_of_any_shape(unit):
         assert sum(n for _, n in stored) == (stop - first) * nbytes and len({at for at, _ in stored}) == len(stored)
         if unit != 2:
             assert all(n >= unit for _, n in stored), "units as large as the alignment allows"
+
+
+def through_packets(memory, dst, src, lines, nbytes):
+    """Send groups of packets and receive them, for every thread of a block."""
+    inbox = {}
+
+    def loaded(n):
+        return lambda address: int.from_bytes(memory[address : address + n].tobytes(), "little", signed=n > 1)
+
+    def stored(n):
+        def store(address, value):
+            assert address % n == 0
+            memory[address : address + n] = np.frombuffer((value & (1 << 8 * n) - 1).to_bytes(n, "little"), np.uint8)
+
+        return store
+
+    sizes = {"word": 8, "4": 4, "1": 1}
+    names = {f"load_{name}": loaded(n) for name, n in sizes.items()} | {
+        f"store_{name}": stored(n) for name, n in sizes.items()
+    }
+    names |= {"divide_32": lambda x, y: x // y, "peer_address": lambda ctx, address, pe: address}
+    names |= {"poisoned": lambda ctx, epoch: epoch, "data_offset": packet_data.data_offset}
+    names |= {"send_part": lambda to, i, pair, epoch: inbox.update({to + 16 * i: pair})}
+    names |= {"take": lambda ctx, slot, i, epoch, pe: inbox[slot + 16 * i]}
+    cuda = SimpleNamespace(blockDim=SimpleNamespace(x=THREADS), threadIdx=SimpleNamespace(x=0), syncthreads=lambda: None)
+    space = {**vars(line_packets), **names, "cuda": cuda}
+    for name in ("unit_bytes", "place", "gathered", "scattered", "send_lines", "receive_lines"):
+        space[name] = FunctionType(getattr(line_packets, name).__code__, space)
+    for name, message in (("send_lines", Message(0, src, nbytes, 0)), ("receive_lines", Message(dst, 0, nbytes, 0))):
+        for thread in range(THREADS):
+            cuda.threadIdx.x = thread
+            space[name](0, message, lines, 1)
+
+
+@pytest.mark.parametrize("unit", [8, 4, 2, 1])
+def test_packets_of_lines_of_any_shape(unit):
+    rng = Random(unit)
+    for _ in range(20):
+        planes, rows, line = rng.randint(1, 4), rng.randint(1, 20), unit * rng.randint(1, 40)
+        src_row, dst_row = (line + unit * rng.randint(0, 3) for _ in range(2))
+        src_plane, dst_plane = (row * rows + unit * rng.randint(0, 3) for row in (src_row, dst_row))
+        src, dst, nbytes = 64 * unit, 64 * unit + planes * src_plane, planes * rows * line
+        memory = np.random.default_rng(rng.getrandbits(32)).integers(0, 256, dst + planes * dst_plane, np.uint8)
+        right, groups = memory.copy(), -(-nbytes // GROUP_DATA_BYTES)
+        first = rng.randint(0, groups)
+        stop = rng.randint(first, groups)
+        low, high = first * GROUP_DATA_BYTES, min(nbytes, stop * GROUP_DATA_BYTES)
+        for k in range(low, high):
+            plane, row = divmod(k // line, rows)
+            start = src + plane * src_plane + row * src_row + k % line
+            right[dst + plane * dst_plane + row * dst_row + k % line] = memory[start]
+        lines = Lines(rows, line, dst_plane, dst_row, src_plane, src_row, first, stop)
+        through_packets(memory, dst, src, lines, nbytes)
+        assert (memory == right).all(), lines

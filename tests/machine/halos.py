@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from random import Random
 from typing import Any
@@ -58,14 +59,15 @@ def halos_of(machine: Machine, rng: Random, grid: Decomposition, fields: list[Ar
     """An exchange of fields, on each PE."""
     n = machine.n_pes
     by_pointer = [[machine.network.by_pointer(p, q) for q in range(n)] for p in range(n)]
-    ways = Ways(by_pointer, rng.choice(DIRECT_FROM_BYTES), rng.choice(DIRECT_FROM_LINE_BYTES))
+    topology = replace(machine.topology, packets=rng.random() < 0.7)
+    ways = Ways(by_pointer, topology, rng.choice(DIRECT_FROM_BYTES), rng.choice(DIRECT_FROM_LINE_BYTES))
     of = [messages_of(grid, pe, fields, corners, ways) for pe in range(n)]
-    pieces, packed_bytes = rng.randint(1, 3), of[0].packed_bytes
+    pieces, inbox_bytes = rng.randint(1, 3), of[0].inbox_bytes
     n_parts, messages = of[0].n_numbers * pieces, words(machine, len(of[0].words), 0)
-    at = allocated(machine, 2 * packed_bytes, packed_bytes, PART_WORDS * n_parts, n_parts)
+    at = allocated(machine, 2 * inbox_bytes, inbox_bytes, PART_WORDS * n_parts, n_parts)
     for pe, one in enumerate(of):
         fill(machine, pe, messages, one.words)
-    work = (at["inbox"], at["outbox"], at["signals"], at["epochs"], packed_bytes)
+    work = (at["inbox"], at["outbox"], at["signals"], at["epochs"], inbox_bytes)
     return [Halo(pe, messages, one.n_messages, pieces, *work) for pe, one in enumerate(of)]
 
 

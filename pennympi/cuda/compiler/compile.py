@@ -14,7 +14,7 @@ from ...compile.digest import kernel_hash, keyed
 from ...compile.options import BOUNDS, KernelOptions, LaunchBounds
 from ...compile.unroll import unrolled
 from ...kernels.algorithm import MAX_THREADS
-from ..device import combine, lines, multicast, packets, pointers, primitives, remote, waits
+from ..device import combine, line_packets, lines, multicast, packets, pointers, primitives, remote, waits
 from ..device.elements import accessors
 from ..device.elements import implementations as element_implementations
 from ..device.intrinsics import after_previous_kernel
@@ -37,11 +37,12 @@ _EVERYWHERE = {
     ),
     waits: ("wait", "wait_all", "refuse_count", "missing_line"),
     packets: ("send_packets", "receive_packets"),
+    line_packets: ("send_lines", "receive_lines"),
     lines: ("put_lines",),
 }  # fmt: skip
 _TO_PEERS = ("put", "stage_for_put", "get", "put_signal", "fence", "signal", "signal_all")
 _NEAR = {pointers: _TO_PEERS, packets: ("all_to_all_packets",)}
-_FAR = {remote: (*_TO_PEERS, "wait", "wait_all", "receive_packets")}  # its waits end when they give up
+_FAR = {remote: (*_TO_PEERS, "wait", "wait_all", "receive_packets", "receive_lines")}  # its waits end when they give up
 _REDUCE_NEAR = {
     packets: ("combine_packets", "reduce_forward_packets", "receive_plus", "exchange_reduce_packets"),
     multicast: ("store_multicast", "meet_multicast"),

@@ -14,6 +14,7 @@ from ...kernels.records import Piece
 from ..compiler.gpu import cuda, types
 from .combine import combine
 from .intrinsics import fence_system, load_word, store_release
+from .line_packets import receive_lines as receive_lines_only
 from .packets import receive_packets as receive_packets_only
 from .pointers import goal
 from .primitives import copy
@@ -184,6 +185,11 @@ def wait_all(ctx, signals, value, me, n_pes):
 
 def receive_packets(ctx, message, epoch):
     receive_packets_only(ctx, message, epoch)
+    fence_if_given_up(ctx)
+
+
+def receive_lines(ctx, message, lines, epoch):
+    receive_lines_only(ctx, message, lines, epoch)
     fence_if_given_up(ctx)
 
 

@@ -50,19 +50,20 @@ class Halos:
         facts = job.gather((by_pointer, places, backend.max_blocks), "halo exchange")
         if any(theirs != places for _, theirs, _ in facts):
             raise ValueError("the PEs give different fields: all plan the exchange of the same arrays in the same order")
-        ways = Ways([one for one, *_ in facts], DIRECT_MIN_BYTES[backend.name], DIRECT_MIN_LINE_BYTES)
+        least_bytes = DIRECT_MIN_BYTES[backend.name], DIRECT_MIN_LINE_BYTES
+        ways = Ways([reached for reached, *_ in facts], context.topology, *least_bytes)
         messages = messages_of(grid, job.me, views, corners, ways)
         most = min(blocks for *_, blocks in facts) // max(1, messages.most_messages)
         pieces = max(1, min(most, -(-messages.largest_bytes // PART_BYTES[backend.name])))
-        n_parts, packed_bytes = messages.n_numbers * pieces, messages.packed_bytes
+        n_parts, inbox_bytes = messages.n_numbers * pieces, messages.inbox_bytes
         workspace, release = context.workspaces.kept_for_plan(
             lambda: make_workspace(
-                backend, job, 2 * packed_bytes, packed_bytes, n_parts * PART_WORDS, n_parts, messages.words
+                backend, job, 2 * inbox_bytes, inbox_bytes, n_parts * PART_WORDS, n_parts, messages.words
             )
         )
         weakref.finalize(self, release).atexit = False
         memory = (workspace.inbox, workspace.outbox, workspace.signals, workspace.epochs)
-        self.halo = Halo(job.me, workspace.peer_table, messages.n_messages, pieces, *memory, packed_bytes)
+        self.halo = Halo(job.me, workspace.peer_table, messages.n_messages, pieces, *memory, inbox_bytes)
         self.blocks = min(messages.n_messages * pieces, backend.max_blocks)
 
 

@@ -6,7 +6,9 @@ from itertools import accumulate, product
 from typing import NamedTuple
 
 from ...arrays.array_view import ArrayView
-from ...kernels.halo.message import DIRECT, INBOX, PACKED, ROW_WORDS
+from ...kernels.algorithm import Topology
+from ...kernels.halo.message import DIRECT, LOCAL, PACKED, PACKETS, ROW_WORDS
+from ...kernels.packets import GROUP_BYTES, GROUP_DATA_BYTES
 from ...memory.freelist import aligned
 from .decomposition import Decomposition, Sizes
 from .layout import Layout, layout_of
@@ -34,20 +36,31 @@ class Box(NamedTuple):
 class Ways(NamedTuple):
     """How messages go.
 
-    by_pointer: whether PE p stores into the memory of PE q, [p][q]
+    by_pointer: whether PE p stores into the memory of PE q, [p][q];  topology: whether packets may go
     direct_min_bytes, direct_min_line_bytes: a message of this size, in lines of this size, goes straight into the field
     """
 
     by_pointer: Sequence[Sequence[bool]]
+    topology: Topology
     direct_min_bytes: int
     direct_min_line_bytes: int
 
     def of(self, sender: int, receiver: int, box: Box) -> int:
         """The way of a message.  box: its lines, at either end"""
+        if sender == receiver:
+            return LOCAL
         if not self.by_pointer[sender][receiver]:
             return PACKED
-        large = box.planes * box.rows * box.nbytes >= self.direct_min_bytes and box.nbytes >= self.direct_min_line_bytes
-        return DIRECT if sender == receiver or large else INBOX
+        if box.planes * box.rows * box.nbytes >= self.direct_min_bytes and box.nbytes >= self.direct_min_line_bytes:
+            return DIRECT
+        return PACKETS if self._packets_between(sender, receiver) else PACKED
+
+    def _packets_between(self, sender: int, receiver: int) -> bool:
+        """Whether packets may go between two PEs: both ways, as the reuse of an inbox relies on the answer."""
+        topology = self.topology
+        same_node = topology.node_of[sender] == topology.node_of[receiver]
+        ll128 = topology.ll128_safe or (topology.ll128_in_nodes and same_node)
+        return topology.packets and ll128 and self.by_pointer[receiver][sender]
 
 
 def steps_of(grid: Decomposition, corners: bool) -> Iterator[Sizes]:
@@ -95,14 +108,14 @@ class Messages(NamedTuple):
 
     words: rows of words, one for each neighbour at a side, as many words on each PE;  n_messages: rows
     n_numbers: sides of all fields on any PE;  most_messages: rows of the PE that has most
-    packed_bytes: of all packed messages;  largest_bytes: of a message
+    inbox_bytes: of all messages, as packets;  largest_bytes: of a message
     """
 
     words: list[int]
     n_messages: int
     n_numbers: int
     most_messages: int
-    packed_bytes: int
+    inbox_bytes: int
     largest_bytes: int
 
 
@@ -112,7 +125,8 @@ def messages_of(grid: Decomposition, me: int, fields: Sequence[ArrayView], corne
     for field, step in product(fields, steps):
         every = zip(grid.halo, step, grid.most, strict=True)
         most_bytes.append(field.dtype.item_bytes * math.prod(h if one else n + 2 * h * corners for h, one, n in every))
-    offsets = [0, *accumulate(map(aligned, most_bytes))]
+    slots_bytes = (-(-n // GROUP_DATA_BYTES) * GROUP_BYTES for n in most_bytes)
+    offsets = [0, *accumulate(map(aligned, slots_bytes))]
 
     def box(field: ArrayView, pe: int, step: Sizes, in_halo: bool) -> Box:
         return box_of(layout_of(grid, pe, field.dtype.item_bytes), points_of(grid, pe, step, in_halo, corners))
@@ -125,7 +139,7 @@ def messages_of(grid: Decomposition, me: int, fields: Sequence[ArrayView], corne
         sent, comes = box(field, me, step, False), box(field, me, step, True)
         there = box(field, pe, tuple(-one for one in step), True)
         way, address = ways.of(me, pe, sent), field.address
-        to = there.strides if way == DIRECT else sent.packed
+        to = there.strides if way in (LOCAL, DIRECT) else sent.packed
         words += [pe, number, other]
         words += _end(way, offsets[number], address + sent.offset, address + there.offset, sent, to, sent.strides)
         way = ways.of(pe, me, comes)
