@@ -43,7 +43,7 @@ class HostLoop(SweepBySweep):
     def sweeps(self, done: int, stop: int, show: bool, ends: Ends) -> bool:
         for k in range(done, stop):
             due = checked(k, self.problem.nccheck, show)
-            self.sweep(Turn(0, 0, address(self.words) if due else 0, 0.0))
+            self.sweep(Turn(0, 0, address(self.words) if due else 0, 0.0, 0))
             self.fields.advance()
             if due and ends(k, self.norm()):
                 return True

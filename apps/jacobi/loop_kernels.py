@@ -1,6 +1,6 @@
 """A loop of sweeps on the device, as its kernels see it: its turns, and its end.
 
-While the blocks of a sweep run, one more block tests the norm of the sweep before.  So one sweep runs after the sweep
+While the blocks of a sweep run, one more block (of the inner rows) tests the norm of the sweep before.  So one sweep runs after the sweep
 that ends the loop: it writes the other field, and its norm is not used.
 """
 
@@ -21,12 +21,14 @@ class Turn(NamedTuple):
     state: address of the loop's words; 0: the host makes the loop
     words: address of the set for the sweep's norm, zero before it; 0: no norm is due
     tol:   a norm up to this ends the loop
+    decides: 1 if the first block of the launch tests the norm of the sweep before
     """
 
     number: int
     state: int
     words: int
     tol: float
+    decides: int
 
 
 def runs(turn: Turn):

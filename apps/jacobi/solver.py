@@ -96,5 +96,6 @@ class SweepBySweep(Solver):
         while high > ROWS and across * -(-n_inner // high) < self._blocks:
             high //= 2
         band = Band(address(new), address(old), fields.rows, n_edges, high, nx, old.strides[0], old.itemsize)
-        if tiles := across * (n_edges + -(-n_inner // high)):
-            self._sweep(tiles + (turn.state != 0), band, near, turn, stream=stream, threads=THREADS)
+        turn = turn._replace(decides=int(inner and turn.state != 0))
+        if blocks := across * (n_edges + -(-n_inner // high)) + turn.decides:
+            self._sweep(blocks, band, near, turn, stream=stream, threads=THREADS)

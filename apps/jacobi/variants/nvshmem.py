@@ -1,22 +1,26 @@
-"""A sweep is one kernel, which also exchanges its edge rows; then all PEs meet.
+"""NVSHMEM: sweep the rows, put the edge rows when they are done, meet, sum the norm.
 
-    stream   sweep, put_signal to both neighbours | barrier
+    stream   all rows | put up, then down | barrier | AllReduce of the norm | next sweep
 
-In C the barrier is nvshmemx_barrier_all_on_stream.
-Read first: nvshmem_overlap.py.
+In C these are nvshmemx_putmem_on_stream and nvshmemx_barrier_all_on_stream.  The device makes the loop.
+Read first: ../textbook.py, then ../device_loop.py.
 """
 
 from typing import Any
 
+from ..device_loop import DeviceLoop
 from ..loop_kernels import Turn
-from . import nvshmem_overlap
 
-sentence = "the sweep puts its edge rows, then a barrier"
+sentence = "sweep, then puts of the edge rows and a barrier on the stream"
 
 
-class Variant(nvshmem_overlap.Variant):
-    """``nvshmem_overlap`` with a barrier after each sweep."""
+class Variant(DeviceLoop):
+    """Puts in stream order.  The barrier completes them, on all PEs, before any PE sweeps on."""
 
     def sweep(self, stream: Any, turn: Turn) -> None:
-        super().sweep(stream, turn)
+        edges = self.fields.edges_of_new
+        self.launch(stream, turn)
+        self.team.put(edges.halo_below, edges.first, self.fields.up, stream=stream)
+        self.team.put(edges.halo_above, edges.last, self.fields.down, stream=stream)
         self.team.barrier(stream=stream)
+        self.sum_norm(stream, turn)
