@@ -13,7 +13,7 @@ from ..program.device import Readback, address, array_module
 from .kernels import THREADS
 from .loop_kernels import SET_WORDS, Turn, end_turn
 from .loop_words import OFFSETS, SETS, SWEEPS, layout, loop_at, set_of
-from .problem import Problem, checked
+from .problem import Problem, due_iterations
 from .solver import Ends, SweepBySweep
 
 LOOP_SWEEPS = {"cuda": 56 * SWEEPS, "host": 5 * SWEEPS}  # of a loop at most; norms are shown when it has ended
@@ -35,13 +35,8 @@ class DeviceLoop(SweepBySweep):
         self.sets = [sets[k * SET_WORDS : (k + 1) * SET_WORDS] for k in range(SETS)]
 
     def sweep(self, stream: Any, turn: Turn) -> None:
-        """Enqueue one sweep from ``fields.old`` to ``fields.new``, the exchange of the new halos, and ``sum_norm``."""
+        """Enqueue a sweep from ``fields.old`` to ``fields.new``, the exchange of the new halos, and the sum of the norm."""
         raise NotImplementedError
-
-    def sum_norm(self, stream: Any, turn: Turn) -> None:
-        """Enqueue the sum, over all PEs, of the words of a sweep's norm."""
-        if self.team.n_pes > 1:
-            self.team.allreduce(self.sets[turn.number % SETS], stream=stream)
 
     def finish_exchange(self, stream: Any) -> None:
         """Enqueue what waits for the last exchange of a loop."""
@@ -57,13 +52,14 @@ class DeviceLoop(SweepBySweep):
     def sweeps(self, done: int, stop: int, show: bool, ends: Ends) -> bool:
         while done < stop:
             count = min(stop - done, self._loop_sweeps)
-            due = [k for k in range(count) if checked(done + k, self.problem.nccheck, show)]
-            if any([ends(done + k, norm) for k, norm in zip(due, self.repeat(count, due), strict=False)]):
+            due = due_iterations(self.problem, done, done + count, show)
+            norms = self.repeat(count, due - done)
+            if ends(due[: len(norms)], norms):
                 return True
             done += count
         return False
 
-    def repeat(self, count: int, due: list[int]) -> list[float]:
+    def repeat(self, count: int, due: np.ndarray) -> np.ndarray:
         """Sweep ``count`` times, or up to the first norm that ends the solve.  Collective.
 
         due: the sweeps that have a norm.  Returns the norms.
@@ -81,7 +77,7 @@ class DeviceLoop(SweepBySweep):
         self.epoch += int(words["ran"])
         if words["valid"] % 2:
             self.fields.advance()
-        return words["table"][[k for k in due if k < words["valid"]]].view("float64").tolist()  # type: ignore[no-any-return]
+        return words["table"][due[due < words["valid"]]].view("float64")  # type: ignore[no-any-return]
 
     def _loop(self) -> Any:
         """The loop that begins with the present field."""

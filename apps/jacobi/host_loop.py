@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from mpi4py import MPI
 
 from pennympi.kernels.in_kernel import WORDS, SumWords
@@ -10,7 +11,7 @@ from pennympi.kernels.sweep.norm import COPIES, norm_of
 
 from ..program.device import Readback, address, array_module
 from .loop_kernels import Turn
-from .problem import Problem, checked
+from .problem import Problem, next_due
 from .solver import Ends, SweepBySweep
 
 
@@ -42,10 +43,10 @@ class HostLoop(SweepBySweep):
 
     def sweeps(self, done: int, stop: int, show: bool, ends: Ends) -> bool:
         for k in range(done, stop):
-            due = checked(k, self.problem.nccheck, show)
+            due = next_due(self.problem, k, show) == k
             self.sweep(Turn(0, 0, address(self.words) if due else 0, 0.0, 0))
             self.fields.advance()
-            if due and ends(k, self.norm()):
+            if due and ends(np.array([k]), np.array([self.norm()])):
                 return True
         return False
 

@@ -1,6 +1,6 @@
 """A loop of sweeps on the device, as its kernels see it: its turns, and its end.
 
-While the blocks of a sweep run, one more block (of the inner rows) tests the norm of the sweep before.  So one sweep runs after the sweep
+While the blocks of a sweep run, one more block tests the norm of the sweep before.  So one sweep runs after the sweep
 that ends the loop: it writes the other field, and its norm is not used.
 """
 

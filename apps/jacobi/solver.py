@@ -16,7 +16,7 @@ from .problem import Problem
 from .tiles import HIGH, Band, Near, tiles_across
 
 OnNorm = Callable[[int, float], None]
-Ends = Callable[[int, float], bool]
+Ends = Callable[[np.ndarray, np.ndarray], bool]
 NO_NEIGHBOURS = Near(0, 0, 0, 0, 0)
 BLOCKS = 1  # of a sweep on each multiprocessor at least: tiles of a small grid have fewer rows to reach it
 
@@ -50,10 +50,13 @@ class Solver:
         """
         outcome, stop = outcome or Outcome(), self.problem.niter if stop is None else stop
 
-        def ends(iteration: int, norm: float) -> bool:
+        def ends(iterations: np.ndarray, norms: np.ndarray) -> bool:
+            before = len(outcome.history)
+            ended = outcome.add(iterations, norms, self.problem.tol)
             if on_norm:
-                on_norm(iteration, norm)
-            return outcome.add(iteration, norm, self.problem.tol)
+                for iteration, norm in outcome.history[before:]:
+                    on_norm(iteration, norm)
+            return ended
 
         with named_range(self.team, "Jacobi solve"):
             if not self.sweeps(outcome.iterations, stop, show, ends):
@@ -62,7 +65,7 @@ class Solver:
         return outcome
 
     def sweeps(self, done: int, stop: int, show: bool, ends: Ends) -> bool:
-        """Sweep from iteration ``done`` to ``stop``, or until ends(iteration, norm).  Returns whether a norm ended it."""
+        """Sweep from iteration ``done`` to ``stop`` or until ends(iterations, norms).  Returns whether a norm ended it."""
         raise NotImplementedError
 
     def finish(self) -> None:
@@ -71,7 +74,7 @@ class Solver:
 
     def warm_up(self, show: bool = False) -> None:
         """Do all that ``run`` does once, to compile and load everything.  Overwrites the field.  Collective."""
-        self.sweeps(0, 2, False, lambda iteration, norm: False)
+        self.sweeps(0, 2, False, lambda iterations, norms: False)
         self.finish()
         self.team.comm.Barrier()
 

@@ -37,9 +37,6 @@ class Variant(DeviceLoop):
 
     def sweep(self, stream: Any, turn: Turn) -> None:
         self.launch(stream, turn, self._near)
-        self.sum_norm(stream, turn)
-
-    def sum_norm(self, stream: Any, turn: Turn) -> None:
         if self.team.n_pes > 1:
             self._add_others(1, turn, self._barrier, stream=stream, threads=THREADS)
 

@@ -10,12 +10,18 @@ from typing import Any
 
 from ..device_loop import DeviceLoop
 from ..loop_kernels import Turn
+from ..loop_words import OFFSETS
+from ..problem import Problem
 
 sentence = "sweep, then puts of the edge rows and a barrier on the stream"
 
 
 class Variant(DeviceLoop):
     """Puts in stream order.  The barrier completes them, on all PEs, before any PE sweeps on."""
+
+    def __init__(self, team: Any, problem: Problem):
+        super().__init__(team, problem)
+        self._sums = [team.plan_allreduce(words) for words in self.sets] if team.n_pes > 1 else []
 
     def sweep(self, stream: Any, turn: Turn) -> None:
         edges = self.fields.edges_of_new
@@ -24,3 +30,12 @@ class Variant(DeviceLoop):
         self.team.put(edges.halo_above, edges.last, self.fields.down, stream=stream)
         self.team.barrier(stream=stream)
         self.sum_norm(stream, turn)
+
+    def sum_norm(self, stream: Any, turn: Turn) -> None:
+        """Enqueue the AllReduce of the words of a sweep's norm.
+
+        A graph has it in every sweep; the loop of a CPU calls this in every turn, and knows whether the norm is due.
+        """
+        is_due = self.team.backend == "cuda" or self.state[OFFSETS.due // 8 + turn.number]
+        if self._sums and is_due:
+            self._sums[turn.number % len(self._sums)](stream=stream)

@@ -4,25 +4,25 @@
     stream        inner rows ................ | AllReduce of the norm ............. | next sweep
 
 All of it is the body of a loop that the device makes.
-Read first: ../textbook.py and nvshmem.py, then ../device_loop.py.
+Read first: nvshmem.py.
 """
 
 from typing import Any
 
-from ..device_loop import DeviceLoop
 from ..loop_kernels import Turn
 from ..problem import Problem
+from . import nvshmem
 
 sentence = "edge rows, puts and signals on a stream of high priority beside the inner rows"
 
 
-class Variant(DeviceLoop):
+class Variant(nvshmem.Variant):
     """arrived: signals (2 fields * 2 neighbours,) that a row of the halo has arrived
 
     Two fields are enough, and no barrier is needed.  A put of sweep k overwrites a halo that the neighbour last read in
     sweep k-1, for its edge rows.  Its signal of sweep k-1 came after them, and our sweep k-1 ended with the wait for it.
-    The loop's graph sends the same 1 in each turn, so a signal goes back to 0 after its wait.  The neighbour sets it again
-    in sweep k+2, when it has waited for our signals of sweep k+1, which come after this.
+    The loop's graph sends the same 1 in each turn, so a signal goes back to 0 after its wait.  The neighbour sets it
+    again in sweep k+2, when it has waited for our signals of sweep k+1, which come after this.
     """
 
     def __init__(self, team: Any, problem: Problem):
