@@ -32,10 +32,11 @@ class DeviceLoop(SweepBySweep):
         self._readback, self._loops = Readback(team, self.state), dict[int, Any]()  # by the present field
         self._end_turn = team.kernel(end_turn, "int64")
         sets = self.state[OFFSETS.sets // 8 :]
+        self._set_addresses = [set_of(loop_at(address(self.state)), k) for k in range(SETS)]
         self.sets = [sets[k * SET_WORDS : (k + 1) * SET_WORDS] for k in range(SETS)]
 
     def sweep(self, stream: Any, turn: Turn) -> None:
-        """Enqueue a sweep from ``fields.old`` to ``fields.new``, the exchange of the new halos, and the sum of the norm."""
+        """Enqueue a sweep from ``fields.old`` to ``fields.new``, the exchange of new halos, and the sum of the norm."""
         raise NotImplementedError
 
     def finish_exchange(self, stream: Any) -> None:
@@ -45,7 +46,7 @@ class DeviceLoop(SweepBySweep):
         """Enqueue a turn."""
         state, tol = address(self.state), self.problem.tol
         for number in range(SWEEPS):
-            self.sweep(stream, Turn(number, state, set_of(loop_at(state), number), tol, 0))
+            self.sweep(stream, Turn(number, state, self._set_addresses[number % SETS], tol, 0))
             self.fields.advance()
         self._end_turn(1, Turn(SWEEPS, state, 0, tol, 0), stream=stream, threads=THREADS)
 

@@ -73,7 +73,7 @@ def initial_field(ny: int, nx: int, kind: str, dtype: str) -> np.ndarray:
 
 
 def shown(iteration: Any, nccheck: int) -> Any:
-    """Whether the norm of an iteration (or array of them) is printed: as NVIDIA's sample does, at most every ``nccheck``."""
+    """Whether the norm of an iteration, or array of them, is printed: as by NVIDIA's sample, or every ``nccheck``."""
     return iteration % max(nccheck, SHOW_EVERY) == 0
 
 

@@ -65,7 +65,7 @@ class Solver:
         return outcome
 
     def sweeps(self, done: int, stop: int, show: bool, ends: Ends) -> bool:
-        """Sweep from iteration ``done`` to ``stop`` or until ends(iterations, norms).  Returns whether a norm ended it."""
+        """Sweep from iteration ``done`` to ``stop``, or until ends(iterations, norms).  Returns whether they ended."""
         raise NotImplementedError
 
     def finish(self) -> None:
@@ -90,15 +90,24 @@ class SweepBySweep(Solver):
         super().__init__(team, problem)
         self._sweep = team.kernel(specialised(sweep, problem.item_bytes), problem.dtype, THREADS, resident=2)
         self._blocks = BLOCKS * multiprocessors(team) if team.backend == "cuda" else 1
+        self._bands: dict[tuple[int, bool, bool], tuple[Band, int]] = {}
 
     def launch(self, stream: Any, turn: Turn, near: Near = NO_NEIGHBOURS, edges: bool = True, inner: bool = True) -> None:
         """Enqueue the sweep of the first and the last row, and of those between them."""
+        key = self.fields.current, edges, inner
+        if key not in self._bands:
+            self._bands[key] = self._band(edges, inner)
+        band, tiles = self._bands[key]
+        turn = turn._replace(decides=int(inner and turn.state != 0))
+        if blocks := tiles + turn.decides:
+            self._sweep(blocks, band, near, turn, stream=stream, threads=THREADS)
+
+    def _band(self, edges: bool, inner: bool) -> tuple[Band, int]:
+        """The rows of a launch, and the number of their tiles."""
         fields, nx, high = self.fields, self.problem.nx, HIGH
         new, old, across = fields.new, fields.old, tiles_across(nx)
         n_edges, n_inner = min(fields.rows, 2) if edges else 0, max(fields.rows - 2, 0) if inner else 0
         while high > ROWS and across * -(-n_inner // high) < self._blocks:
             high //= 2
         band = Band(address(new), address(old), fields.rows, n_edges, high, nx, old.strides[0], old.itemsize)
-        turn = turn._replace(decides=int(inner and turn.state != 0))
-        if blocks := across * (n_edges + -(-n_inner // high)) + turn.decides:
-            self._sweep(blocks, band, near, turn, stream=stream, threads=THREADS)
+        return band, across * (n_edges + -(-n_inner // high))

@@ -17,7 +17,7 @@ sentence = "edge rows, puts and signals on a stream of high priority beside the 
 
 
 class Variant(nvshmem.Variant):
-    """arrived: signals (2 fields * 2 neighbours,) that a row of the halo has arrived
+    """arrived: of each field, the signals that the rows of the halo have arrived: (from both, from above, from below)
 
     Two fields are enough, and no barrier is needed.  A put of sweep k overwrites a halo that the neighbour last read in
     sweep k-1, for its edge rows.  Its signal of sweep k-1 came after them, and our sweep k-1 ended with the wait for it.
@@ -27,26 +27,34 @@ class Variant(nvshmem.Variant):
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
-        self._push, self._arrived = team.stream(priority="high"), team.signals(4)
+        self._push, self._signals = team.stream(priority="high"), team.signals(4)
+        self._arrived = [(both, both[:1], both[1:]) for both in (self._signals[:2], self._signals[2:])]
 
     def sweep(self, stream: Any, turn: Turn) -> None:
-        team, push, up, down = self.team, self._push, self.fields.up, self.fields.down
-        edges, first = self.fields.edges_of_new, turn.number % 2 * 2
-        arrived = self._arrived[first : first + 2]
-        from_up, from_down = arrived[:1], arrived[1:]
+        push = self._push
         push.wait_event(stream.record())
         self.launch(push, turn, inner=False)
         edges_swept = push.record()
-        team.put_signal(edges.halo_below, edges.first, from_down, 1, up, stream=push)
-        team.put_signal(edges.halo_above, edges.last, from_up, 1, down, stream=push)
+        self.send(push, turn)
         self.launch(stream, turn, edges=False)
-        team.wait_signal(from_up, 1, source=up, stream=push)
-        team.wait_signal(from_down, 1, source=down, stream=push)
-        with push:
-            arrived[...] = 0
+        self.receive(push, turn)
         stream.wait_event(edges_swept)
         self.sum_norm(stream, turn)
         stream.wait_event(push.record())
+
+    def send(self, stream: Any, turn: Turn) -> None:
+        """Put the edge rows into the neighbours' halos, each with its signal."""
+        edges, (_, from_up, from_down) = self.fields.edges_of_new, self._arrived[turn.number % 2]
+        self.team.put_signal(edges.halo_below, edges.first, from_down, 1, self.fields.up, stream=stream)
+        self.team.put_signal(edges.halo_above, edges.last, from_up, 1, self.fields.down, stream=stream)
+
+    def receive(self, stream: Any, turn: Turn) -> None:
+        """Wait until both rows of the halo are here."""
+        arrived, from_up, from_down = self._arrived[turn.number % 2]
+        self.team.wait_signal(from_up, 1, source=self.fields.up, stream=stream)
+        self.team.wait_signal(from_down, 1, source=self.fields.down, stream=stream)
+        with stream:
+            arrived[...] = 0
 
     def finish_exchange(self, stream: Any) -> None:
         """The next loop may begin with the field that the last sweep of this one has sent: no put overtakes a barrier."""
@@ -54,4 +62,4 @@ class Variant(nvshmem.Variant):
 
     def free(self) -> None:
         super().free()
-        self.team.free(self._arrived)
+        self.team.free(self._signals)
