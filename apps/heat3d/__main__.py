@@ -21,6 +21,7 @@ from pennympi.kernels.block import real
 
 DEPTH = 3  # steps of a pass over memory, if --depth gives no other number
 
+
 def step(here, before, after, above, below, left, right):
     """A point's new value."""
     return real(0.125) * ((((before + after) + (above + below)) + (left + right)) + (here + here))

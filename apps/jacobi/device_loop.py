@@ -5,6 +5,7 @@
 The host waits for the end of the loop, and reads all norms.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,10 +35,6 @@ class DeviceLoop(SweepBySweep):
         sets = self.state[OFFSETS.sets // 8 :]
         self._set_addresses = [set_of(loop_at(address(self.state)), k) for k in range(SETS)]
         self.sets = [sets[k * SET_WORDS : (k + 1) * SET_WORDS] for k in range(SETS)]
-
-    def sweep(self, stream: Any, turn: Turn) -> None:
-        """Enqueue a sweep from ``fields.old`` to ``fields.new``, the exchange of new halos, and the sum of the norm."""
-        raise NotImplementedError
 
     def finish_exchange(self, stream: Any) -> None:
         """Enqueue what waits for the last exchange of a loop."""
@@ -79,6 +76,9 @@ class DeviceLoop(SweepBySweep):
         if words["valid"] % 2:
             self.fields.advance()
         return words["table"][due[due < words["valid"]]].view("float64")  # type: ignore[no-any-return]
+
+    def repeated(self, body: Callable[[Any], None], n: int) -> Callable[[Any], None]:
+        return self.team.plan_loop(body, array_module(self.team).ones(1), 0.5, n)  # type: ignore[no-any-return]
 
     def _loop(self) -> Any:
         """The loop that begins with the present field."""

@@ -31,6 +31,9 @@ class Turn(NamedTuple):
     decides: int
 
 
+NO_LOOP = Turn(0, 0, 0, 0.0, 0)  # a sweep without a norm
+
+
 def runs(turn: Turn):
     """Whether the sweep runs."""
     loop = loop_at(turn.state)

@@ -16,6 +16,7 @@ from . import storage, variants, verify
 from .problem import CHOICES, RANGES, Problem
 
 DEFAULT = Problem(nx=1024, ny=1024)
+GPU_SIZE = 16384  # of nx and ny on GPUs
 FIXED = ("nx", "ny", "dtype", "bc")  # a restart cannot change these
 WRITTEN = ("checkpoint", "output", "plot")
 
@@ -45,7 +46,9 @@ def parser(comm: Any) -> argparse.ArgumentParser:
 
     def of_problem(name: str, text: str) -> None:
         kind: dict[str, Any] = {"type": RANGES[name]} if name in RANGES else {"choices": CHOICES[name]}
-        g.add_argument(f"--{name}", default=argparse.SUPPRESS, help=f"{text} ({getattr(DEFAULT, name)})", **kind)
+        on_gpus = f"; on GPUs {GPU_SIZE}" if name in ("nx", "ny") else ""
+        default = f"{getattr(DEFAULT, name)}{on_gpus}"
+        g.add_argument(f"--{name}", default=argparse.SUPPRESS, help=f"{text} ({default})", **kind)
 
     of_problem("nx", "columns, 2 of them fixed")
     of_problem("ny", "rows, 2 of them halo")
@@ -67,7 +70,7 @@ def parser(comm: Any) -> argparse.ArgumentParser:
     add = p.add_argument_group("results").add_argument
     text = "compare the result and print PASS or FAIL, see below (serial)"
     add("--verify", choices=verify.TABLE, nargs="?", const="serial", help=text)
-    add("--no-serial", action="store_true", help="do not time the same sweeps on one PE alone")
+    add("--no-serial", action="store_true", help="time the solve alone, not one PE, sweeps and exchanges")
     add("--csv", action="store_true", help="print NVIDIA's csv line and nothing else")
     add("--output", type=Path, metavar="FILE.h5", help="write the field and the history of norms")
     add("--plot", type=Path, metavar="FILE.png", help="draw the field and the history of norms")

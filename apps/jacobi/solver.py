@@ -84,13 +84,26 @@ class Solver:
 
 
 class SweepBySweep(Solver):
-    """Base of the variants that enqueue one sweep at a time, by the kernel of ``kernels.py``."""
+    """Base of the variants that enqueue one sweep at a time, by the kernel of ``kernels.py``.
+
+    exchange: (stream) enqueues the exchange of the edge rows of ``fields.new``; None: the sweep's kernel makes it
+    """
+
+    exchange: Callable[[Any], None] | None = None
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
         self._sweep = team.kernel(specialised(sweep, problem.item_bytes), problem.dtype, THREADS, resident=2)
         self._blocks = BLOCKS * multiprocessors(team) if team.backend == "cuda" else 1
         self._bands: dict[tuple[int, bool, bool], tuple[Band, int]] = {}
+
+    def sweep(self, stream: Any, turn: Turn) -> None:
+        """Enqueue a sweep from ``fields.old`` to ``fields.new``, the exchange of new halos, and the sum of the norm."""
+        raise NotImplementedError
+
+    def repeated(self, body: Callable[[Any], None], n: int) -> Callable[[Any], None]:
+        """A function of a stream that enqueues n runs of a body, as the solver's own loop does.  Collective."""
+        raise NotImplementedError
 
     def launch(self, stream: Any, turn: Turn, near: Near = NO_NEIGHBOURS, edges: bool = True, inner: bool = True) -> None:
         """Enqueue the sweep of the first and the last row, and of those between them."""

@@ -24,12 +24,16 @@ class Variant(DeviceLoop):
         self._sums = [team.plan_allreduce(words) for words in self.sets] if team.n_pes > 1 else []
 
     def sweep(self, stream: Any, turn: Turn) -> None:
-        edges = self.fields.edges_of_new
         self.launch(stream, turn)
+        self.exchange(stream)
+        self.sum_norm(stream, turn)
+
+    def exchange(self, stream: Any) -> None:
+        """Put the edge rows into the neighbours' halos, and meet."""
+        edges = self.fields.edges_of_new
         self.team.put(edges.halo_below, edges.first, self.fields.up, stream=stream)
         self.team.put(edges.halo_above, edges.last, self.fields.down, stream=stream)
         self.team.barrier(stream=stream)
-        self.sum_norm(stream, turn)
 
     def sum_norm(self, stream: Any, turn: Turn) -> None:
         """Enqueue the AllReduce of the words of a sweep's norm.
@@ -37,5 +41,5 @@ class Variant(DeviceLoop):
         A graph has it in every sweep; the loop of a CPU calls this in every turn, and knows whether the norm is due.
         """
         is_due = self.team.backend == "cuda" or self.state[OFFSETS.due // 8 + turn.number]
-        if self._sums and is_due:
+        if self._sums and turn.words and is_due:
             self._sums[turn.number % len(self._sums)](stream=stream)

@@ -17,7 +17,7 @@ sentence = "edge rows, puts and signals on a stream of high priority beside the 
 
 
 class Variant(nvshmem.Variant):
-    """arrived: of each field, the signals that the rows of the halo have arrived: (from both, from above, from below)
+    """arrived: of each field, the signals that the rows of its halo have arrived: (from both, from above, from below)
 
     Two fields are enough, and no barrier is needed.  A put of sweep k overwrites a halo that the neighbour last read in
     sweep k-1, for its edge rows.  Its signal of sweep k-1 came after them, and our sweep k-1 ended with the wait for it.
@@ -35,22 +35,26 @@ class Variant(nvshmem.Variant):
         push.wait_event(stream.record())
         self.launch(push, turn, inner=False)
         edges_swept = push.record()
-        self.send(push, turn)
+        self.send(push)
         self.launch(stream, turn, edges=False)
-        self.receive(push, turn)
+        self.receive(push)
         stream.wait_event(edges_swept)
         self.sum_norm(stream, turn)
         stream.wait_event(push.record())
 
-    def send(self, stream: Any, turn: Turn) -> None:
+    def exchange(self, stream: Any) -> None:
+        self.send(stream)
+        self.receive(stream)
+
+    def send(self, stream: Any) -> None:
         """Put the edge rows into the neighbours' halos, each with its signal."""
-        edges, (_, from_up, from_down) = self.fields.edges_of_new, self._arrived[turn.number % 2]
+        edges, (_, from_up, from_down) = self.fields.edges_of_new, self._arrived[self.fields.current]
         self.team.put_signal(edges.halo_below, edges.first, from_down, 1, self.fields.up, stream=stream)
         self.team.put_signal(edges.halo_above, edges.last, from_up, 1, self.fields.down, stream=stream)
 
-    def receive(self, stream: Any, turn: Turn) -> None:
+    def receive(self, stream: Any) -> None:
         """Wait until both rows of the halo are here."""
-        arrived, from_up, from_down = self._arrived[turn.number % 2]
+        arrived, from_up, from_down = self._arrived[self.fields.current]
         self.team.wait_signal(from_up, 1, source=self.fields.up, stream=stream)
         self.team.wait_signal(from_down, 1, source=self.fields.down, stream=stream)
         with stream:

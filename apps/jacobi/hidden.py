@@ -1,0 +1,47 @@
+"""What of the exchange is hidden behind the sweep: each alone, and both together, measured before the solve."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from mpi4py import MPI
+
+from .loop_kernels import NO_LOOP
+from .solver import Solver, SweepBySweep
+
+LIMIT_S, MOST_REPEATS = 0.03, 100  # of a measurement
+
+
+def line(solver: Solver) -> str:
+    """The line of the report; "" where the sweep's kernel makes the exchange.  Overwrites the field.  Collective."""
+    if not isinstance(solver, SweepBySweep) or solver.exchange is None:
+        return ""
+    sweep = _sweep_us(solver, lambda stream: solver.launch(stream, NO_LOOP))
+    exchange = _sweep_us(solver, solver.exchange)
+    both = _sweep_us(solver, lambda stream: solver.sweep(stream, NO_LOOP))
+    hidden = min(max((sweep + exchange - both) / exchange, 0), 1)
+    alone = f"A sweep alone takes {sweep:.1f} us, an exchange alone {exchange:.1f} us"
+    return f"{alone}, both together {both:.1f} us: {100 * hidden:.0f} % of the exchange is hidden"
+
+
+def _sweep_us(solver: SweepBySweep, step: Callable[[Any], None]) -> float:
+    """Microseconds of a step, on the slowest PE."""
+
+    def twice(stream: Any) -> None:  # so that it begins with the same field again
+        for _ in range(2):
+            step(stream)
+            solver.fields.advance()
+
+    once = solver.repeated(twice, 1)
+    _seconds(solver, once)  # which compiles
+    n = max(1, min(MOST_REPEATS, int(LIMIT_S / _seconds(solver, once))))
+    return 1e6 * _seconds(solver, solver.repeated(twice, n)) / (2 * n)
+
+
+def _seconds(solver: Solver, run: Callable[[Any], None]) -> float:
+    comm = solver.team.comm
+    comm.Barrier()
+    start = time.perf_counter()
+    run(solver.stream)
+    solver.finish()
+    return float(comm.allreduce(time.perf_counter() - start, op=MPI.MAX))
