@@ -60,7 +60,7 @@ class Chunks(Solver):
         halo = max(1, min(rows // ROWS_PER_SWEEP, MOST_DEPTH))
         super().__init__(team, problem, halo)
         self._engine = "plain" if self.engine == "blocked" and halo == 1 else self.engine  # which needs deeper halos
-        self._first = array_module(team).empty_like(self.fields.old)  # the first field of a chunk
+        self._first = self.fields.old.copy()  # the first field of a chunk
         self._most = LOOP_SWEEPS[team.backend]
         self._layout = layout(self._most)
         self._state = array_module(team).zeros(self._layout.itemsize // 8, "int64")
