@@ -14,11 +14,12 @@ from ..program.arguments import Parser, at_least, fail
 from ..program.outcome import FAILED, STATUSES, Outcome
 from . import storage, variants, verify
 from .problem import CHOICES, RANGES, Problem
+from .solver import has_exchange
 
 DEFAULT = Problem(nx=1024, ny=1024)
 GPU_SIZE = 16384  # of nx and ny on GPUs
 FIXED = ("nx", "ny", "dtype", "bc")  # a restart cannot change these
-WRITTEN = ("checkpoint", "output", "plot")
+WRITTEN = ("checkpoint", "output", "plot", "timeline")
 
 
 def _table(title: str, rows: Iterable[tuple[Any, str]]) -> str:
@@ -74,6 +75,8 @@ def parser(comm: Any) -> argparse.ArgumentParser:
     add("--csv", action="store_true", help="print NVIDIA's csv line and nothing else")
     add("--output", type=Path, metavar="FILE.h5", help="write the field and the history of norms")
     add("--plot", type=Path, metavar="FILE.png", help="draw the field and the history of norms")
+    text = "draw the streams of one sweep of PE 0 (not with device, single, blocked, resident, auto)"
+    add("--timeline", type=Path, metavar="FILE.svg", help=text)
     return p
 
 
@@ -124,9 +127,11 @@ def _first_error(options: argparse.Namespace, problem: Problem, outcome: Outcome
         return f"{done}: give a larger --niter than {problem.niter}"
     if options.plot and not find_spec("matplotlib"):
         return "matplotlib is not installed: pip install matplotlib, or leave --plot out"
+    if options.timeline and not has_exchange(variants.TABLE[options.variant].Variant):
+        return f"--variant {options.variant} has no exchange of its own: leave --timeline out, or take another variant"
     named = [(name, getattr(options, name)) for name in WRITTEN if getattr(options, name)]
     if len({os.path.realpath(path) for _, path in named}) < len(named):
-        return "--checkpoint, --output and --plot are different files: take another name for one of them"
+        return f"--{', --'.join(WRITTEN)} are different files: take another name for one of them"
     for name, path in named:
         if reason := storage.why_unwritable(path):
             return f"--{name} {path} cannot be written: {reason}"

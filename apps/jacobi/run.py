@@ -15,11 +15,11 @@ from ..program.arguments import fail
 from ..program.device import processors
 from ..program.outcome import FAILED, Outcome
 from ..program.run_on_pe0 import run_on_pe0
-from . import hidden, report, serial, storage, verify
+from . import hidden, report, serial, storage, timeline, verify
 from .options import GPU_SIZE, parse
 from .plot import draw, sampled
 from .problem import shown
-from .solver import OnNorm, Solver
+from .solver import OnNorm, Solver, SweepBySweep, has_exchange
 from .variants import heap_bytes, make_solver
 
 
@@ -67,9 +67,13 @@ def _run(solver: Solver, options: Namespace, outcome: Outcome) -> int:
     if not options.no_serial:
         sweep_s, serial_variant = _time_serial(solver, options.variant, show, on_norm, say)
     solver.warm_up(show)
-    units = processors(team)
-    is_measured = show and not options.no_serial and 1 < team.n_pes <= units.number
-    hidden_line = hidden.line(solver) if is_measured else ""
+    units, hidden_line = processors(team), ""
+    if isinstance(solver, SweepBySweep) and has_exchange(type(solver)):
+        if show and not options.no_serial and 1 < team.n_pes <= units.number:
+            hidden_line = hidden.line(solver)
+        if options.timeline:
+            work, title = timeline.spans(solver), f"{options.variant}, {problem.ny} x {problem.nx}, PE 0 of {team.n_pes}"
+            run_on_pe0(team.comm, lambda: timeline.draw(options.timeline, title, work))
     if options.restart:
         storage.resume(solver, options.restart)
         say(f"Going on from iteration {began_at} of {options.restart}")

@@ -83,6 +83,11 @@ class Solver:
         self.fields.free()
 
 
+def has_exchange(kind: type) -> bool:
+    """Whether the sweep and the exchange of a variant are separate launches."""
+    return issubclass(kind, SweepBySweep) and kind.exchange is not None
+
+
 class SweepBySweep(Solver):
     """Base of the variants that enqueue one sweep at a time, by the kernel of ``kernels.py``.
 

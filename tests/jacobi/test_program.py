@@ -54,6 +54,19 @@ def test_same_bits_on_any_number_of_pes(jacobi, folder):
 
 
 @mpi
+@pytest.mark.parametrize("variant", ["nvshmem_overlap", "mpi_overlap"])
+def test_a_picture_of_the_streams(jacobi, folder, variant):
+    path, line = folder / f"{variant}.svg", "--nx 60 --ny 70 --niter 9 --no-serial --verify --variant"
+    status, printed = jacobi(line, variant, "--timeline", path)
+    assert status == 0 and (COMM.rank or "PASS" in printed), printed
+    names = [
+        one[0] for one in re.findall(r">([\w ]+): \d+\.\d us, from \d+\.\d us on \((push )?stream\)<", path.read_text())
+    ]
+    exchange = ["put_signal to both", "wait_signal from both"] if variant == "nvshmem_overlap" else ["exchange"]
+    assert sorted(names) == sorted(["edge rows", "inner rows", *exchange])
+
+
+@mpi
 def test_csv_is_one_line(jacobi):
     status, printed = jacobi("--nx 40 --ny 30 --niter 20 --nccheck 5 --csv --verify")
     assert status == 0 and printed.count("\n") == (COMM.rank == 0), printed
