@@ -39,13 +39,12 @@ class Kind(NamedTuple):
 class Run(NamedTuple):
     """A loop that was started.
 
-    start: sweeps before it;  chunks: number of them at most;  due: iterations whose norms are due
+    start: sweeps before it;  due: iterations whose norms are due
     places: where these norms are in the loop's table
     """
 
     kind: Kind
     start: int
-    chunks: int
     due: np.ndarray
     places: np.ndarray
 
@@ -111,7 +110,7 @@ class Chunks(Solver):
         due = due_iterations(self.problem, done, done + n * kind.sweeps, show)
         places = due - done if kind.norm == "every" else np.arange(n * kind.norms)
         self._enqueue(kind, n, places)
-        return Run(kind, done, n, due, places)
+        return Run(kind, done, due, places)
 
     def _enqueue(self, kind: Kind, n: int, places: np.ndarray) -> None:
         words = np.zeros(1, self._layout)

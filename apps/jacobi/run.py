@@ -18,7 +18,6 @@ from ..program.run_on_pe0 import run_on_pe0
 from . import hidden, report, serial, storage, timeline, verify
 from .options import GPU_SIZE, parse
 from .plot import draw, sampled
-from .problem import shown
 from .solver import OnNorm, Solver, SweepBySweep, has_exchange
 from .variants import heap_bytes, make_solver
 
@@ -59,8 +58,7 @@ def _run(solver: Solver, options: Namespace, outcome: Outcome) -> int:
             print(*lines, sep="\n", flush=True)
 
     def on_norm(iteration: int, norm: float) -> None:
-        if shown(iteration, problem.nccheck):
-            say(report.norm_line(iteration, norm))
+        say(report.norm_line(iteration, norm))
 
     began_at, show = outcome.iterations, not options.csv
     sweep_s, serial_variant = 0.0, ""

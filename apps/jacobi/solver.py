@@ -12,7 +12,7 @@ from ..program.outcome import Outcome
 from .fields import Fields
 from .kernels import ROWS, THREADS, sweep
 from .loop_kernels import Turn
-from .problem import Problem
+from .problem import Problem, shown
 from .tiles import HIGH, Band, Near, tiles_across
 
 OnNorm = Callable[[int, float], None]
@@ -45,7 +45,7 @@ class Solver:
         """Sweep from ``outcome`` (None: the start) to iteration ``stop`` (None: niter) or convergence.  Collective.
 
         show:    compute the norms that are printed, too (``problem.checked``)
-        on_norm: called with (iteration, norm) of every norm
+        on_norm: called with (iteration, norm) of every norm that is printed
         Returns ``outcome``, updated.  Raises PeerTimeout.
         """
         outcome, stop = outcome or Outcome(), self.problem.niter if stop is None else stop
@@ -54,8 +54,9 @@ class Solver:
             before = len(outcome.history)
             ended = outcome.add(iterations, norms, self.problem.tol)
             if on_norm:
-                for iteration, norm in outcome.history[before:]:
-                    on_norm(iteration, norm)
+                added = outcome.history[before:]
+                for k in np.flatnonzero(shown(iterations[: len(added)], self.problem.nccheck)):
+                    on_norm(*added[k])
             return ended
 
         with named_range(self.team, "Jacobi solve"):
