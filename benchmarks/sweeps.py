@@ -2,6 +2,8 @@
 
     mpirun -np 2 python benchmarks/sweeps.py --output sweeps.json [--nvidia DIR]       DIR: see nvidia.py
 
+On several PEs a row has the time of a PE alone, with as many points and no neighbour, and what part of it the time with
+neighbours is ("hidden": 1 if all communication is hidden); and rows of weak scaling, with a part of fixed size.
 Every case is compared with CuPy's (or NumPy's) field, bit for bit, in the run that times it.  A time is the difference
 of a long call and a short one, so that what a call costs once is not counted.
 """
@@ -9,6 +11,7 @@ of a long call and a short one, so that what a call costs once is not counted.
 import math
 
 import nvidia
+from mpi4py import MPI
 from rows import main, timed
 
 import pennympi
@@ -29,6 +32,7 @@ GPU = [
 ]
 CPU = [("laplace", 96, "float32", "every", engine, None, 4, 12) for engine in ("plain", "blocked", "resident")]
 CPU += [("heat", 24, "float64", True, engine, None, 4, 12) for engine in ("plain", "blocked")]
+WEAK_SIDES = (96, 512, 4096)  # of a part
 CASES = {"laplace": (relaxed, (True, False)), "heat": (step, (False,) * 3)}  # formula; where the grid wraps around
 
 
@@ -56,10 +60,12 @@ def us_each(team, call, short, long):
     return 1e6 * (seconds[1] - seconds[0]) / (long - short)
 
 
-def measured(team, name, n, dtype, norm, engine, depth, short, long):
-    """The row of a case."""
+def measured(team, name, n, dtype, norm, engine, depth, short, long, weak=False):
+    """The row of a case.  weak: n points along the sides of a part, in place of the whole grid"""
     xp, (formula, periodic) = array_module(team), CASES[name]
     shape, row = (n,) * len(periodic), {"case": name, "n": n, "dtype": dtype, "norm": str(norm), "engine": engine}
+    if weak:
+        row["scaling"], shape = "weak", (n * team.n_pes, *shape[1:])
     ahead = engine == "blocked" and (name == "laplace" or team.n_pes > 1)
     grid = team.grid(shape, periodic=periodic, halo=(depth or 8) if ahead else 1)
     u, v = grid.zeros(dtype), grid.zeros(dtype)
@@ -76,10 +82,29 @@ def measured(team, name, n, dtype, norm, engine, depth, short, long):
     del right
     us = us_each(team, lambda k: plans[k](), short, long)
     row |= {"depth": plans[long].depth, "us": us, "GLUP_per_s": math.prod(shape) / us / 1e3, "wrong_points": wrong}
+    own = grid.own
     plans.clear()
     for field in (u, v):
         team.free(field)
+    if team.n_pes > 1:
+        row["alone_us"] = alone(team, formula, own, dtype, norm, engine, row["depth"], (short, long))
+        row["hidden"] = row["alone_us"] / us
     return row
+
+
+def alone(team, formula, own, dtype, norm, engine, depth, counts):
+    """us a sweep where each PE sweeps as many points as its part has, and has no neighbour."""
+    with pennympi.init(MPI.COMM_SELF) as single:
+        grid = single.grid(own, halo=depth if engine == "blocked" else 1)
+        u, v = grid.zeros(dtype), grid.zeros(dtype)
+        depth = depth if engine == "blocked" else None
+        plans = {k: grid.plan_sweep(formula, u, v, k, norm=norm, engine=engine, depth=depth) for k in counts}
+
+        def call(k):
+            plans[k]()
+            single.synchronize()
+
+        return us_each(team, call, *counts)
 
 
 def copied(team, n_dims, n, dtype):
@@ -97,9 +122,11 @@ def copied(team, n_dims, n, dtype):
 
 def every(team):
     """All rows."""
-    for case in CPU if on_host() else GPU:
+    cases = CPU if on_host() else GPU
+    weak = [case for case in cases if case[1] in WEAK_SIDES and case[4] != "resident"] if team.n_pes > 1 else []
+    for case, is_weak in [*((case, False) for case in cases), *((case, True) for case in weak)]:
         try:
-            yield measured(team, *case)
+            yield measured(team, *case, is_weak)
         except pennympi.Unsupported as error:
             yield {"case": case[0], "n": case[1], "engine": case[4], "not_run": str(error)}
     if team.backend == "cuda" and team.n_pes == 1:

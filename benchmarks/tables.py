@@ -7,6 +7,7 @@ python benchmarks/tables.py --check    write nothing; status 1 if a document is 
 benchmarks/measure.py measures a result; the caption of its table names the command.
 """
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -142,10 +143,15 @@ def case_of(row):
     return row["case"], f"{row['n']}^{dims} {row['dtype']}", NORMS.get(row.get("norm"), ""), row.get("engine") or ""
 
 
+def is_of_table(row):
+    """Whether a row of sweeps was run, on a grid of fixed size."""
+    return "us" in row and "scaling" not in row
+
+
 def sweeps():
     """Sweeps by the library's engines on each number of GPUs, and their efficiency against one."""
     paths = newest("sweeps")
-    found = {pes: {case_of(row): row for row in read(path)[1] if "us" in row} for pes, path in paths.items()}
+    found = {pes: {case_of(row): row for row in read(path)[1] if is_of_table(row)} for pes, path in paths.items()}
     head, lines = ["sweep", "points", "norm", "engine", "depth"], []
     for pes in found:
         head += [f"{gpus(pes)}, us", "efficiency" if pes > 1 else "points/ns"]
@@ -155,7 +161,8 @@ def sweeps():
         for pes, rows in found.items():
             row = rows.get(case, {})
             share = f"{100 * alone / pes / row['us']:.0f} %" if alone and row else ""
-            cells += [short(row.get("us")), share if pes > 1 else short(row.get("GLUP_per_s"))]
+            hidden = f", hidden {100 * row['hidden']:.0f} %" if "hidden" in row else ""
+            cells += [short(row.get("us")), share + hidden if pes > 1 else short(row.get("GLUP_per_s"))]
         lines.append(cells)
     facts = [read(path)[0] for path in paths.values()]
     yield f"us a sweep ({machine(*facts)}; {source(*paths.values())}); a copy reads and writes as many bytes:"
@@ -203,6 +210,39 @@ def solver():
     yield table(["grid", "norm every (sweeps)", "variant", *columns], cells)
 
 
+# The simulator -------------------------------------------------------------------------
+def faults(path=RESULTS / "simulate-1xcpu.json", plain=RESULTS / "simulate-plain-2xcpu.json"):
+    """Planted faults by kind, and how many are found; statements that are removed; programs without a fault.
+
+    plain: the file of what plain runs show
+    """
+    facts, rows = read(path)
+    runs = json.loads(plain.read_text())
+    planted = [row for row in rows if "kind" in row]
+    kinds = dict.fromkeys(row["kind"] for row in planted)
+    lines = []
+    for kind in [*kinds, "all"]:
+        these = [row for row in planted if kind in (row["kind"], "all")]
+        seconds = sorted(row["seconds"] for row in these if row["found"])
+        lines.append([kind, len(these), len(seconds), f"{seconds[len(seconds) // 2]:.2f}", f"{seconds[-1]:.2f}"])
+    removed = [row for row in rows if "removed" in row]
+    right = [row for row in rows if "schedules" in row]
+    programs = "a ring exchange, a halo exchange, a one-shot sum, a pipeline of pieces and a loop with a stop"
+    where = f"{facts['device']}, {facts['date']}; [raw]({TOP}benchmarks/results/{path.name})"
+    yield f"Faults planted in five programs on 4 PEs, {programs} ({where}; `python -m simulator.planted` in `tests/`):"
+    yield table(["kind", "planted", "found", "median, seconds", "slowest, seconds"], lines)
+    missed, schedules = sum(not row["found"] for row in removed), sum(row["schedules"] for row in right)
+    shown = sum(bool(row["shown"]) for row in runs["rows"])
+    yield " ".join([
+        f"At full speed on CPUs {runs['runs']:,} runs of each on 4 PEs show {shown} of them as a wrong result or error",
+        f"([raw]({TOP}benchmarks/results/{plain.name})), without the line.",
+        f"False alarms: none in {schedules} schedules of the programs as they are.",
+        f"Each of the {len(removed)} statements that order or send something was also removed, one at a time:",
+        f"{len(removed) - missed} are found. Of the {missed} others all but one are not needed, such as a `sync` at",
+        "the end of a kernel; the one is a `put` whose signal is still sent.",
+    ])  # fmt: skip
+
+
 # Documents -----------------------------------------------------------------------------
 def documents():
     """{path from the root: {mark: paragraphs}} of what the results and the cost model make."""
@@ -218,6 +258,7 @@ def documents():
         "docs/guides/grids.md": {"faces": faces, "gpus": halos(newest("halo")[2])},
         "docs/guides/sweeps.md": {"sweeps": sweeps()},
         "docs/guides/loops.md": {"loops": loops()},
+        "docs/guides/simulate.md": {"faults": faults()},
     }
 
 

@@ -1,15 +1,15 @@
 """The primitives: the functions of the device that kernels call.
 
-A kernel is a plain Python function.  It may use numbers, ``if``, loops, other plain functions, and the functions below
-and in ``messages.py``, ``elements.py`` and ``packets.py``, which are all names of this module.  Called from plain Python
-these raise; a backend that compiles a kernel puts its implementation in place of each (``pennympi/compile/bind.py``).
+A kernel is a plain Python function.  It may use numbers, ``if``, loops, other plain functions, and the primitives below
+and in ``messages.py``, ``elements.py`` and ``packets.py``, which are all names of this module.  A primitive raises if
+plain Python calls it; a backend replaces each primitive by its implementation (``pennympi/compile/bind.py``).
 
-All addresses, byte counts and element counts are int64.  An address is one of *this* PE's memory: a primitive that
+Addresses, byte counts and element counts are int64.  An address belongs to *this* PE's memory: a primitive that
 writes to a peer takes the local address of the symmetric object and the number of the PE, as in OpenSHMEM.  ``ctx`` is
 the handle of this PE; kernels only pass it on.
 
 All threads of a block call a primitive together, except ``lanes``, ``single_thread``, ``is_leader``, ``load``, ``store``,
-``product``, ``multiply_add``, ``bits`` and ``add_shared``, which each thread calls for itself.  Four rules keep a kernel
+``product``, ``multiply_add``, ``bits`` and ``add_shared``, which a thread may call alone.  Four rules keep a kernel
 right on both devices:
 
 1. A block waits only for the block of the same index on a peer, so that a CPU PE may run its blocks one after another.
@@ -40,11 +40,11 @@ def blocks() -> int:
 
 
 def lanes(start: int, stop: int) -> Iterable[int]:
-    """The indices in start..stop that this thread handles: every n-th one, for n threads of the block."""
+    """The indices from start to stop - 1 that this thread handles: every n-th index, for n threads of the block."""
 
 
 def single_thread() -> bool:
-    """True if the block has one thread (on a CPU), which may choose another order of loops.  A compile-time constant."""
+    """True if the block has one thread (on a CPU), for which another order of loops may be faster.  A constant."""
 
 
 def is_leader() -> bool:
@@ -56,8 +56,8 @@ def sync() -> None:
 
 
 def arrive_last(counter: int) -> bool:
-    """True in the whole block that reaches ``counter`` (an int32 word, zero between
-    launches) last of the grid; all writes of the grid's blocks are then visible."""
+    """True in all threads of the last block of the grid that calls this.  The block then sees the writes of all blocks.
+    counter: an int32 word, 0 between launches"""
 
 
 def lock(word: int) -> None:
@@ -82,7 +82,7 @@ def real(x: float) -> Any:
 
 
 def product(x: Any, y: Any) -> Any:
-    """x * y of two floats of one type, rounded: no compiler fuses it with the sum that takes it."""
+    """x * y of two floats of one type, rounded: no compiler fuses the product with a following sum."""
 
 
 def multiply_add(x: Any, y: Any, z: Any) -> Any:
@@ -94,7 +94,7 @@ def bits(x: float) -> int:
 
 
 def add_shared(base: int, index: int, value: int) -> None:
-    """Atomically add an int64 to word ``index`` at ``base`` (memory of this PE)."""
+    """Atomically add an int64 to word ``index`` at address ``base`` in the memory of this PE."""
 
 
 def block_sum(x: float) -> float:
@@ -102,13 +102,13 @@ def block_sum(x: float) -> float:
 
 
 def add_block_sums(base: int, x: Any) -> None:
-    """x: a tuple of float64 that are whole numbers.  The sum of each over the block's threads is added to the word of
-    its index at ``base``, as by ``add_shared``.  A sum that is NaN is left out; if the first sum is NaN, 1 is added to
-    the word after the last."""
+    """Sum each float64 of the tuple x, a whole number, over the block's threads, and add sum k to word k at ``base``, as
+    ``add_shared`` does.  A sum that is NaN is not added; if the first sum is NaN, 1 is added to the word after the last
+    sum's word."""
 
 
 def copy(dst: int, src: int, nbytes: int) -> None:
-    """Copy bytes inside this PE's memory; 16 bytes a thread where aligned."""
+    """Copy bytes inside this PE's memory, 16 bytes at a time if the addresses are aligned."""
 
 
 primitives(globals())

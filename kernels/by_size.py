@@ -1,6 +1,6 @@
-"""What ``algorithm="auto"`` takes of a collective without costs: a rule of (topology, bytes), the ``AUTO`` of its folder.
+"""Rules by which ``algorithm="auto"`` chooses in a collective without costs: the ``AUTO`` of its folder.
 
-Packets while they are small, since no signal follows them; beyond, they use more wire time than signals do.
+Packets are faster for small messages, since no signal follows them; for large messages they use more wire time.
 """
 
 import sys
@@ -8,18 +8,18 @@ from collections.abc import Callable, Mapping
 
 from .algorithm import MOST_PACKET_PES, Topology
 
-PACKETS_MAX_BYTES = 16 << 20  # of a part that goes to one PE: measured on two H200s and, with four PEs, on H100s
-TWO_STEPS_BYTES = 2 << 20  # that a link carries in the time of a second latency step and its signals
+PACKETS_MAX_BYTES = 16 << 20  # bytes of a part for one PE: measured on two H200s and, with four PEs, on H100s
+TWO_STEPS_BYTES = 2 << 20  # bytes that a link carries during a second latency step and its signals
 Rule = Callable[[Topology, int], str]  # (topology, bytes) -> name of the algorithm
 
 
 def packets_then(
     large: Mapping[int, str], fallback: str, most_bytes: Callable[[int], int] = lambda n_pes: PACKETS_MAX_BYTES
 ) -> Rule:
-    """ "packets" for messages of at most ``most_bytes`` (n_pes), then ``large``.
+    """The rule: "packets" for messages of at most ``most_bytes`` (n_pes), ``large`` for larger messages.
 
-    large:    the algorithm by number of PEs (an entry serves more PEs up to the next entry)
-    fallback: the algorithm for teams in which stores do not reach every PE
+    large:    {least number of PEs: algorithm}
+    fallback: algorithm for teams whose links are not LL128-safe
     """
 
     def rule(topology: Topology, nbytes: int) -> str:
@@ -34,10 +34,10 @@ def packets_then(
 
 
 def packets_where_safe(fallback: str) -> Rule:
-    """ "packets" for messages of any size, where packets can be sent, to slots for a head and a piece of each PE."""
+    """The rule: "packets" for messages of any size if packets can run.  Slots hold a head and a piece of each PE."""
     return packets_then({2: fallback}, fallback, lambda n_pes: sys.maxsize if n_pes <= MOST_PACKET_PES // 2 else -1)
 
 
 def of_root(n_pes: int) -> int:
-    """Bytes of a message up to which packets are fastest if the root sends to every other PE, or receives from them."""
+    """The most bytes for which packets are fastest if the root sends to every other PE, or receives from them."""
     return PACKETS_MAX_BYTES if n_pes == 2 else TWO_STEPS_BYTES // (n_pes - 2)

@@ -1,4 +1,4 @@
-"""What a call takes on a machine, from what an algorithm sends: each algorithm's file has its counts (``cost_us``).
+"""The time of a call on a machine, by counts of an algorithm's work, which its file has (``cost_us``).
 
 The model is Hockney's alpha and beta, with gamma for the arithmetic, as in Thakur, Rabenseifner and Gropp (2005), and a
 cost for each message as in LogP.
@@ -12,10 +12,10 @@ from .algorithm import Topology
 
 
 class Size(NamedTuple):
-    """How large a call is, and how its plan cuts it.
+    """The size of a call and of its pieces.
 
-    n_elems: of the vector;  item_bytes, acc_bytes: of an element and of a partial
-    block_elems: elements of one piece of every block together: blocks * piece_elems
+    n_elems:     number of elements of the vector;  item_bytes, acc_bytes: bytes of an element, of a partial
+    block_elems: number of elements of a piece of every block together: blocks * piece_elems
     """
 
     n_elems: int
@@ -34,19 +34,19 @@ class Size(NamedTuple):
         return self.acc_bytes // self.item_bytes
 
     def rounds(self, pieces: int) -> int:
-        """Rounds of a block that handles so many pieces of the vector in each."""
+        """Number of rounds of a block that handles ``pieces`` pieces of the vector in each round."""
         return -(-self.n_elems // (self.block_elems * pieces))
 
 
 class Counts(NamedTuple):
-    """What an algorithm does in a call.
+    """Counts of an algorithm's work in a call.
 
-    rounds:   of a block
-    near_steps, net_steps: messages of a round that wait for one another, inside nodes and between nodes
-    messages: that a PE sends in a round;  signals: those that are messages of their own
+    rounds:   number of rounds of a block
+    near_steps, net_steps: latency steps of a round inside nodes, and between nodes
+    messages: number of messages that a PE sends in a round;  signals: number of signals that are messages by themselves
     sent:     bytes that a PE sends inside its node;  nic: bytes that the busiest NIC sends
     moved, added: bytes that a PE copies, and that it reduces, in its own memory
-    packets:  the messages are packets;  overlaps: a round begins before the one before it has ended
+    packets:  True if messages are packets;  overlaps: True if a round begins before the previous round has ended
     """
 
     rounds: int
@@ -63,7 +63,7 @@ class Counts(NamedTuple):
 
 
 class Shots(NamedTuple):
-    """One or two shots, in each of which every PE sends to every other one.  packets, overlaps: as in ``Counts``"""
+    """n shots, in each of which every PE sends to every other PE.  packets, overlaps: as in ``Counts``"""
 
     n: int
     packets: bool
@@ -72,16 +72,16 @@ class Shots(NamedTuple):
 
 @dataclass(frozen=True)
 class Machine:
-    """Constants of one kind of device and its links, in microseconds and in GB/s (1e9 bytes per second).
+    """Constants of a kind of device and its links, in microseconds and in GB/s (1e9 bytes per second).
 
     launch_us:   cost of every call;  message_us: cost of every message that a PE sends
-    signal_us:   cost of a signal that is a message of its own
+    signal_us:   cost of a signal that is a message by itself
     step_us, packet_step_us: time from a put until the peer has seen its signal, and from a packet's store to its load
-    sent_gb_s, packet_gb_s: rate at which a PE sends inside its node, in one direction: by puts, and as packets' data
-    moved_gb_s, added_gb_s: rate at which a PE copies and reduces in its own memory, where no link hides it
+    sent_gb_s, packet_gb_s: rate at which a PE sends data inside its node, in one direction, by puts and by packets
+    moved_gb_s, added_gb_s: rate at which a PE copies and reduces in its own memory, when no link hides the time
     net_step_us, nic_gb_s:   time of a put to another node, and rate of one NIC in one direction
-    source:      where the numbers come from
-    shared_out:  {algorithm: the least bytes from which it is the fastest for a plan on a shared out}, the largest first
+    source:      origin of the numbers
+    shared_out:  {algorithm: least bytes at which it is the fastest for a plan on a shared out}, the largest first
     """
 
     name: str
@@ -100,7 +100,7 @@ class Machine:
     shared_out: Mapping[str, int] = field(default_factory=dict)
 
     def call_us(self, call: Counts) -> float:
-        """Microseconds of a call."""
+        """Time of a call in microseconds."""
         step_us, gb_s = (self.packet_step_us, self.packet_gb_s) if call.packets else (self.step_us, self.sent_gb_s)
         return (
             self.launch_us
@@ -112,7 +112,7 @@ class Machine:
 
 
 def shots_us(size: Size, topology: Topology, machine: Machine, shots: Shots) -> float:
-    """One shot of the vector, or two of a chunk of it for each PE."""
+    """Time of one shot of the whole vector, or of two shots of a chunk for each PE."""
     one_shot, n, largest, one_node = shots.n == 1, topology.n_pes, topology.largest_node, topology.n_nodes == 1
     to_each = size.nbytes if one_shot else 2 * size.nbytes / n
     chunks = (n - 1) / n * size.nbytes
@@ -126,7 +126,7 @@ def shots_us(size: Size, topology: Topology, machine: Machine, shots: Shots) -> 
 
 
 def ring_us(size: Size, topology: Topology, machine: Machine, n_rings: int) -> float:
-    """Rings of 2 (n-1) steps, which first carry partials, then elements; each node has a step that leaves it."""
+    """Time of rings of 2 (n-1) steps, which carry partials, then elements; one step of each node leaves it."""
     n, n_nodes = topology.n_pes, topology.n_nodes
     crossings = n_nodes if n_nodes > 1 else 0
     carried = (1 + size.widening) * (n - 1) / n * size.nbytes

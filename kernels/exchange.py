@@ -1,8 +1,8 @@
-"""Exchanges, from the plainest form to the fastest one: two PEs swap arrays.
+"""Exchanges, from the plainest form to the fastest form: two PEs swap arrays.
 
-Source: the Penny worklog, part 1.  In all forms a buffer holds a piece, dst may be src, and epochs are this PE's own:
+Source: the Penny worklog, part 1.  In all forms a buffer holds a piece, dst may be src, and the epochs belong to this PE:
 
-    dst (nbytes,) = src (nbytes,) of the peer, and the other way round
+    dst (nbytes,) = src (nbytes,) of the peer, on both PEs
 """
 
 from collections.abc import Callable
@@ -16,16 +16,16 @@ from .steps import fence_signal_all, load_counter, load_epoch, rounds, store_cou
 
 
 def exchange_put_barrier(pe: PE, swap: Message, work: Work):
-    """Put, then a barrier, after which every put has landed.  A PE without a partner takes part as its own partner.
+    """Put, then a barrier, after which every put has arrived.  A PE without a partner is its own partner.
 
     inbox   (max_blocks, 2 buffers)
-    outbox  (max_blocks, 1 buffer), which a piece may start from
+    outbox  (max_blocks, 1 buffer): memory for ``stage_for_put``
     signals (max_blocks, 2, n_pes sources) words;  epochs (max_blocks,)
     """
     epoch = load_epoch(work)
     for start in rounds(swap.nbytes, work.buffer_bytes):
         epoch += 1
-        # All PEs' signals of epoch e+1 prove that all have read epoch e: two buffers are enough, and two sets of words.
+        # When a PE has all PEs' signals of epoch e+1, all have read epoch e: two buffers and sets of words suffice.
         slot, arrived = inbox_of(work, epoch), words(work, epoch, pe.n_pes)
         nbytes = min(work.buffer_bytes, swap.nbytes - start)
         piece = stage_for_put(pe.ctx, work.outbox + block() * work.buffer_bytes, swap.src + start, nbytes, swap.peer)
@@ -40,46 +40,46 @@ def exchange_put_fence_signal(pe: PE, swap: Message, work: Work, max_blocks: int
     """Put, then a signal between the two PEs, which the fence orders after the data.
 
     inbox   (n_pes sources, max_blocks, 2 buffers)
-    outbox  (max_blocks, 1 buffer), which a piece may start from
+    outbox  (max_blocks, 1 buffer): memory for ``stage_for_put``
     signals (n_pes sources, max_blocks, 2) words;  epochs (n_pes, max_blocks)
     """
     from_me, from_peer = pe.me * max_blocks + block(), swap.peer * max_blocks + block()
     epoch = load_counter(work, work.epochs, from_peer)
     for start in rounds(swap.nbytes, work.buffer_bytes):
         epoch += 1
-        # The peer's message of epoch e+1 proves that it has read epoch e: two buffers are enough, and two words.
-        theirs, own = from_me * 2 + (epoch & 1), from_peer * 2 + (epoch & 1)
+        # The peer sends for epoch e+1 after it has read epoch e: two buffers and two words suffice.
+        peer_buffer, own_buffer = from_me * 2 + (epoch & 1), from_peer * 2 + (epoch & 1)
         nbytes = min(work.buffer_bytes, swap.nbytes - start)
         piece = stage_for_put(pe.ctx, work.outbox + block() * work.buffer_bytes, swap.src + start, nbytes, swap.peer)
-        put(pe.ctx, work.inbox + theirs * work.buffer_bytes, piece, nbytes, swap.peer)
+        put(pe.ctx, work.inbox + peer_buffer * work.buffer_bytes, piece, nbytes, swap.peer)
         fence(pe.ctx)
-        signal(pe.ctx, word(work.signals, theirs), epoch, swap.peer)
-        wait(pe.ctx, word(work.signals, own), epoch, swap.peer)
-        copy(swap.dst + start, work.inbox + own * work.buffer_bytes, nbytes)
+        signal(pe.ctx, word(work.signals, peer_buffer), epoch, swap.peer)
+        wait(pe.ctx, word(work.signals, own_buffer), epoch, swap.peer)
+        copy(swap.dst + start, work.inbox + own_buffer * work.buffer_bytes, nbytes)
     store_counter(work, work.epochs, from_peer, epoch)
 
 
 def exchange_put_signal(pe: PE, swap: Message, work: Work, max_blocks: int):
-    """One put_signal a message, which orders its own signal.  Arrays: as of ``exchange_put_fence_signal``"""
+    """One put_signal for each message.  Arrays: as in ``exchange_put_fence_signal``"""
     from_me, from_peer = pe.me * max_blocks + block(), swap.peer * max_blocks + block()
     epoch = load_counter(work, work.epochs, from_peer)
     for start in rounds(swap.nbytes, work.buffer_bytes):
         epoch += 1
-        # The peer's message of epoch e+1 proves that it has read epoch e: two buffers are enough, and two words.
-        theirs, own = from_me * 2 + (epoch & 1), from_peer * 2 + (epoch & 1)
+        # The peer sends for epoch e+1 after it has read epoch e: two buffers and two words suffice.
+        peer_buffer, own_buffer = from_me * 2 + (epoch & 1), from_peer * 2 + (epoch & 1)
         nbytes = min(work.buffer_bytes, swap.nbytes - start)
         piece = stage_for_put(pe.ctx, work.outbox + block() * work.buffer_bytes, swap.src + start, nbytes, swap.peer)
-        slot = work.inbox + theirs * work.buffer_bytes
-        put_signal(pe.ctx, Message(slot, piece, nbytes, swap.peer), word(work.signals, theirs), epoch)
-        wait(pe.ctx, word(work.signals, own), epoch, swap.peer)
-        fence(pe.ctx)  # the peer's piece may be here before this PE's has left src, which may be dst, or the outbox
-        copy(swap.dst + start, work.inbox + own * work.buffer_bytes, nbytes)
+        slot = work.inbox + peer_buffer * work.buffer_bytes
+        put_signal(pe.ctx, Message(slot, piece, nbytes, swap.peer), word(work.signals, peer_buffer), epoch)
+        wait(pe.ctx, word(work.signals, own_buffer), epoch, swap.peer)
+        fence(pe.ctx)  # the peer's piece may arrive before this PE's piece has left src, which may be dst, or the outbox
+        copy(swap.dst + start, work.inbox + own_buffer * work.buffer_bytes, nbytes)
     store_counter(work, work.epochs, from_peer, epoch)
 
 
 @dataclass(frozen=True)
 class Form:
-    """A form.  collective: all PEs of the team must take part"""
+    """A form of exchange.  collective: True if all PEs of the team must call it"""
 
     name: str
     sentence: str

@@ -1,4 +1,4 @@
-"""Every PE gives a row to each other PE, by puts or by packets: what AllGather and all-to-all share."""
+"""Every PE sends a row to each other PE, by puts or by packets: the kernels of AllGather and all-to-all."""
 
 from typing import NamedTuple
 
@@ -7,16 +7,16 @@ from .records import PE, PacketRows, Packets, Transfer, Work
 from .slots import block_words, half_buffer_slots, packet_slots, slot_at, word
 from .steps import fence_signal_all, first_round, peer, piece_nbytes, store_epoch
 
-BY_INBOX = 2  # pieces of a block that go through the inbox before others go straight to out
-SIGNALS = 2  # words of a block for each PE
+BY_INBOX = 2  # number of a block's pieces that go through the inbox before later pieces go straight to out
+SIGNALS = 2  # signal words of a block for each PE
 
 
-class Rows(NamedTuple):
-    """Where rows are read and where they may go.
+class RowPlaces(NamedTuple):
+    """The source and the destinations of rows.
 
-    stride_bytes: from one row of src to the next, or ONE_ROW
+    stride_bytes: bytes from a row of src to the next row, or ONE_ROW
     inbox:        address of the inbox
-    out_offsets:  address of (n_pes,) words: bytes from a PE's inbox to its out; 0 in a word: peers may not write its out
+    out_offsets:  address of (n_pes,) words: bytes from a PE's inbox to its out, 0: peers may not write its out; or 0
     """
 
     stride_bytes: int
@@ -24,8 +24,8 @@ class Rows(NamedTuple):
     out_offsets: int
 
 
-def put_rows(pe: PE, call: Transfer, rows: Rows, start: int, slot: int) -> None:
-    """To every other PE the piece of its row at byte ``start``: to its out where that is known, else to ``slot``."""
+def put_rows(pe: PE, call: Transfer, rows: RowPlaces, start: int, slot: int) -> None:
+    """Put to every other PE the piece of its row at byte ``start``, to its out or, without an offset, to ``slot``."""
     nbytes = piece_nbytes(call, start)
     for k in range(1, pe.n_pes):
         to, dst = peer(pe, k), slot
@@ -37,33 +37,33 @@ def put_rows(pe: PE, call: Transfer, rows: Rows, start: int, slot: int) -> None:
 
 
 def exchange_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> None:
-    """out (n_pes, nbytes) = the row that each PE has for this one: row p of its src is for PE p.
+    """Row p of out (n_pes, nbytes) = row ``me`` of src of PE p.
 
     The first pieces go through the inbox.  They show the receiver that this PE's call has begun.  Later pieces go
-    straight into out, whose place a word gives: nothing is copied twice.
+    straight into out, whose offset a signal word holds.
 
-    src_stride_bytes: from one row of src to the next, or ONE_ROW
+    src_stride_bytes: bytes from a row of src to the next row, or ONE_ROW
 
     inbox   (blocks, 4 half buffers), a half buffer holds (n_pes sources,) slots
-    signals (blocks, 2, n_pes) words: a source's piece is here; where a PE's out lies
+    signals (blocks, 2, n_pes) words: a source's piece has arrived; offset of a PE's out
     """
     arrived = block_words(work, SIGNALS * pe.n_pes)  # (n_pes,) words
-    out_offsets = word(arrived, pe.n_pes)  # (n_pes,) words: see ``Rows``
+    out_offsets = word(arrived, pe.n_pes)  # (n_pes,) words: see ``RowPlaces``
     own_src, own_out = call.src + pe.me * src_stride_bytes, call.out + pe.me * call.nbytes
     epoch, start, stride = first_round(work, call.piece_bytes)
     by_inbox = epoch + BY_INBOX
     if start + BY_INBOX * stride < call.nbytes:
-        # A PE reads such a word of the call before until it sends its last piece, and no PE is in this call without that.
+        # A PE reads the words of the previous call until it has sent its last piece, without which no PE is in this call.
         signal_all(pe.ctx, out_offsets, call.out - work.inbox if call.out_is_symmetric else 0, pe.me, pe.n_pes)
     if start < call.nbytes:
         slots = half_buffer_slots(work, epoch + 1, pe.n_pes)
-        put_rows(pe, call, Rows(src_stride_bytes, work.inbox, 0), start, slot_at(slots, pe.me))
+        put_rows(pe, call, RowPlaces(src_stride_bytes, work.inbox, 0), start, slot_at(slots, pe.me))
         fence_signal_all(pe, arrived, epoch + 1)
     while start < call.nbytes:
         epoch, following = epoch + 1, start + stride
         if following < call.nbytes:
-            # From this round on the PE has waited for every PE's first piece, so that the words are of this call.
-            rows = Rows(src_stride_bytes, work.inbox, out_offsets if epoch >= by_inbox else 0)
+            # From round BY_INBOX on this PE has received every PE's first piece, so the words belong to this call.
+            rows = RowPlaces(src_stride_bytes, work.inbox, out_offsets if epoch >= by_inbox else 0)
             slots = half_buffer_slots(work, epoch + 1, pe.n_pes)
             put_rows(pe, call, rows, following, slot_at(slots, pe.me))
         nbytes = piece_nbytes(call, start)
@@ -82,15 +82,15 @@ def exchange_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> 
 
 
 def exchange_packets(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> None:
-    """out (n_pes, nbytes) = the row that each PE has for this one: row p of its src is for PE p.
+    """Row p of out (n_pes, nbytes) = row ``me`` of src of PE p.
 
-    src_stride_bytes: from one row of src to the next, or ONE_ROW
+    src_stride_bytes: bytes from a row of src to the next row, or ONE_ROW
     inbox (blocks, 2 buffers), a buffer holds (n_pes sources,) slots of packets
     """
     epoch, start, stride = first_round(work, call.piece_bytes)
     while start < call.nbytes:
         epoch += 1
-        # All PEs' packets of epoch e+1 prove that all have read epoch e: two buffers are enough.
+        # When packets of epoch e+1 have come from all PEs, all PEs have read epoch e: two buffers suffice.
         slots = packet_slots(work, epoch, pe.n_pes)
         nbytes = piece_nbytes(call, start)
         rows = PacketRows(call.out + start, call.src + start, call.nbytes, src_stride_bytes, nbytes)

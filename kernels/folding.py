@@ -1,7 +1,7 @@
-"""Any number of PEs made a power of two, as exchanges with the PE at a distance of 1, 2, 4, ... need it.
+"""Folding: exchanges with the PE at distance 1, 2, 4, ... need a power of two of PEs.
 
-As in MPICH, of n PEs the largest power of two p in n exchange.  The first 2 (n - p) PEs are pairs: the even one sits
-out, gives its vector to the odd one, and gets the result from it at the end.
+As in MPICH, p of n PEs exchange, the largest power of two in n.  The first 2 (n - p) PEs are pairs: the even PE sits out,
+sends its vector to the odd PE, and gets the result from it at the end.
 """
 
 from typing import NamedTuple
@@ -12,8 +12,8 @@ from .records import PE
 class Folded(NamedTuple):
     """A team folded to a power of two.
 
-    p:    PEs that exchange, with new numbers 0, ..., p - 1;  rem: PEs that sit out
-    rank: this PE's new number, or that of the other one of its pair if it sits out
+    p:    number of PEs that exchange, with new numbers 0, ..., p - 1;  rem: number of PEs that sit out
+    rank: new number of this PE, or of its pair's odd PE if this PE sits out
     """
 
     p: int
@@ -22,7 +22,7 @@ class Folded(NamedTuple):
 
 
 def pof2(n_pes):
-    """The largest power of two that is not above ``n_pes``."""
+    """The largest power of two that is at most ``n_pes``."""
     p = 1
     while 2 * p <= n_pes:
         p *= 2
@@ -45,15 +45,15 @@ def folded(pe: PE) -> Folded:
 
 
 def old_rank(rank, rem):
-    """The PE with a new number."""
+    """Number of the PE that has a new number."""
     return 2 * rank + 1 if rank < rem else rank + rem
 
 
 def in_pair(pe: PE, fold: Folded) -> bool:
-    """Whether this PE is one of a pair."""
+    """Whether this PE belongs to a pair."""
     return pe.me < 2 * fold.rem
 
 
 def sits_out(pe: PE, fold: Folded) -> bool:
-    """Whether this PE is the even one of a pair."""
+    """Whether this PE is the even PE of a pair."""
     return in_pair(pe, fold) and pe.me % 2 == 0

@@ -1,4 +1,4 @@
-"""Groups of PEs on several nodes: this node's, and those of one local rank.  What hierarchical algorithms share."""
+"""Groups of PEs for hierarchical algorithms: the PEs of this node, and the PEs of one local rank."""
 
 from typing import NamedTuple
 
@@ -6,11 +6,11 @@ from .algorithm import Topology
 from .block import fence, read_peer, reduce_partials, reduce_partials_and_round, signal, wait
 from .records import PE, Slots, Work
 from .slots import slot_at, word
-from .steps import after
+from .steps import rank_after
 
 
 class Group(NamedTuple):
-    """n PEs that exchange with each other; this one is number ``rank`` among them.  pes: (n,) words, their numbers"""
+    """n PEs that exchange with each other.  pes: address of (n,) words, their numbers;  rank: index of this PE"""
 
     pes: int
     n: int
@@ -23,7 +23,7 @@ def node_of(work: Work) -> Group:
 
 
 def rail_peers_of(work: Work) -> Group:
-    """The PEs of this local rank, one of each node."""
+    """The PEs of this PE's local rank, one PE of each node."""
     first = 4 + read_peer(work.peer_table, 1)
     return Group(word(work.peer_table, first), read_peer(work.peer_table, 0), read_peer(work.peer_table, 2))
 
@@ -36,40 +36,41 @@ def peer_table(topology: Topology, me: int) -> list[int]:
 
 
 def why_not(topology: Topology, dtype: str, op: str) -> str | None:
-    """On one node two_shot does the same in fewer latency steps; and each slice needs its owner on every node."""
+    """The reason why a hierarchical algorithm can't run, or None: each slice needs an owner on every node."""
     sizes = {len(pes) for pes in topology.nodes}
     if len(topology.nodes) == 1:
-        return "all PEs are on one node, where it would be two_shot with more latency steps"
+        return "all PEs are on one node, where this algorithm would be two_shot with more latency steps"
     if len(sizes) > 1:
-        return f"each node must have as many PEs, and here they have {' and '.join(map(str, sorted(sizes)))}"
+        return f"each node must have the same number of PEs, and the nodes have {' and '.join(map(str, sorted(sizes)))}"
     if sizes == {1}:
-        return "every node has one PE, where it would be two_shot with more latency steps"
+        return "every node has one PE, where this algorithm would be two_shot with more latency steps"
     return None
 
 
-def other(group: Group, k: int) -> int:
-    """Number in the group of the k-th PE after this one."""
-    return after(group.rank, k, group.n)
+def member(group: Group, k: int) -> int:
+    """Index in the group of the k-th PE after this PE."""
+    return rank_after(group.rank, k, group.n)
 
 
 def signal_group(pe: PE, group: Group, words: int, epoch: int):
     """Fence, then set word ``rank`` of ``words`` on the other PEs of a group: this block's puts have arrived."""
     fence(pe.ctx)
     for k in range(1, group.n):
-        signal(pe.ctx, word(words, group.rank), epoch, read_peer(group.pes, other(group, k)))
+        signal(pe.ctx, word(words, group.rank), epoch, read_peer(group.pes, member(group, k)))
 
 
 def wait_group(pe: PE, group: Group, words: int, epoch: int):
     """Wait for the words (n,) of the other PEs of a group."""
     for k in range(1, group.n):
-        source = other(group, k)
+        source = member(group, k)
         wait(pe.ctx, word(words, source), epoch, read_peer(group.pes, source))
 
 
 class Sum(NamedTuple):
     """result (n,) elements = the partials of a group's PEs, added in their order.
 
-    own: (n,) partials of this PE;  partials: (group,) slots from the others, and one that no peer writes, for scratch
+    result:   address of (n,) elements;  own: address of (n,) partials of this PE
+    partials: slots, (group,), of the group's PEs; this PE's slot is scratch
     """
 
     result: int

@@ -1,28 +1,54 @@
-"""The end of a loop on the device: after each run of its body one thread decides whether there is another one."""
+"""The end of a loop on the device: after each run of its body one thread decides whether the body runs again."""
 
 from typing import NamedTuple
 
 from .block import Elements, Words, add_shared, lanes, load, read_epoch, store
 
+PAUSED, ENDED = 1, 2  # values of ``State.rest``
+
+
+class State(NamedTuple):
+    """Addresses of the int64 words of a loop.
+
+    runs:    number of runs so far
+    done:    0 while the loop runs, then 1
+    rest:    0 while the device goes on, else PAUSED or ENDED
+    pause:   number of runs after which the loop pauses, at most that after which it ends
+    resumed: 1 if the next launch goes on where the loop has paused, else 0
+    """
+
+    runs: Words
+    done: Words
+    rest: Words
+    pause: Words
+    resumed: Words
+
 
 class Last(NamedTuple):
-    """The last run is the first one with value[0] <= below, or NaN, or the one of number ``most``."""
+    """The end of a loop: the first run with value[0] <= threshold, or NaN, or run number ``most``."""
 
-    below: float
+    threshold: float
     most: int
 
 
-def begin(ctx, runs: Words, done: Words):
-    """No run yet: a kernel of int64 elements."""
+def begin(ctx, state: State):
+    """A kernel of int64 elements: the device goes on, without a run so far unless the loop has paused."""
     for _ in lanes(0, 1):
-        store(runs, 0, 0)
-        store(done, 0, 0)
+        store(state.rest, 0, 0)
+        if read_epoch(state.resumed, 0) == 0:
+            store(state.runs, 0, 0)
+            store(state.done, 0, 0)
 
 
-def decide(ctx, value: Elements, runs: Words, done: Words, last: Last):
-    """After a run: count it, and end the loop if it was the last one.  Nothing after its end."""
+def decide(ctx, value: Elements, state: State, last: Last):
+    """A kernel that counts a run, and ends the loop after the last run, or pauses it.  It does nothing after the end."""
     for _ in lanes(0, 1):
-        if read_epoch(done, 0) == 0:
-            if read_epoch(runs, 0) + 1 >= last.most or not load(value, 0) > last.below:
-                add_shared(done, 0, 1)
-            add_shared(runs, 0, 1)
+        if read_epoch(state.done, 0) == 0:
+            runs = read_epoch(state.runs, 0) + 1
+            if runs >= read_epoch(state.pause, 0) or not load(value, 0) > last.threshold:
+                if runs >= last.most or not load(value, 0) > last.threshold:
+                    add_shared(state.done, 0, 1)
+                    add_shared(state.rest, 0, ENDED)
+                else:
+                    add_shared(state.rest, 0, PAUSED)
+            add_shared(state.runs, 0, 1)

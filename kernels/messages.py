@@ -6,8 +6,8 @@ from .records import Lines, Message
 
 
 def put(ctx: int, dst: int, src: int, nbytes: int, pe: int) -> None:
-    """Write ``nbytes`` from local ``src`` to the instance of ``dst`` on ``pe``.  Where no pointer reaches ``pe``,
-    src is read later: until the next ``fence``, or until ``pe`` is known to have the data, it stays as it is."""
+    """Write ``nbytes`` from local ``src`` to the instance of ``dst`` on ``pe``.  If no pointer reaches ``pe``, NVSHMEM
+    reads src later, so do not write src before the next ``fence``, or before a message shows that ``pe`` has the data."""
 
 
 def put_lines(ctx: int, dst: int, src: int, lines: Lines, pe: int) -> None:
@@ -15,8 +15,8 @@ def put_lines(ctx: int, dst: int, src: int, lines: Lines, pe: int) -> None:
 
 
 def stage_for_put(ctx: int, staging: int, src: int, nbytes: int, pe: int) -> int:
-    """The address from which src (nbytes,), a user's memory, can be put to ``pe``: src itself, or, where no pointer
-    reaches ``pe``, a copy of it in ``staging`` (nbytes,), in the workspace.  After a fence ``staging`` is free again."""
+    """The address from which src (nbytes,), a user's memory, can be put to ``pe``: src itself or, if no pointer reaches
+    ``pe``, a copy in ``staging`` (nbytes,), in the workspace.  After a fence ``staging`` is free again."""
 
 
 def get(ctx: int, dst: int, src: int, nbytes: int, pe: int) -> None:
@@ -25,12 +25,13 @@ def get(ctx: int, dst: int, src: int, nbytes: int, pe: int) -> None:
 
 def put_signal(ctx: int, message: Message, signal: int, value: int) -> None:
     """``put``, then set ``signal`` on the peer (value < POISON): a thread that sees the value sees the data.  Two
-    messages from one PE to another may arrive in either order, so that a word has only one under way."""
+    messages from one PE to another may arrive in either order, so only one message of a word may be under way."""
 
 
 def fence(ctx: int) -> None:
-    """A PE that sees a later signal of this block sees its earlier puts to that PE.  Their sources are free again.
-    A third PE may learn of these puts before they arrive: messages between hosts are in order only for a pair of PEs."""
+    """A PE that sees a later signal of this block sees the block's earlier puts to that PE.  The sources of these puts
+    are free again.  A third PE may learn of a put before it arrives: messages between hosts are in order for a pair of
+    PEs."""
 
 
 def signal(ctx: int, signal: int, value: int, pe: int) -> None:
@@ -39,19 +40,19 @@ def signal(ctx: int, signal: int, value: int, pe: int) -> None:
 
 def wait(ctx: int, signal: int, value: int, source: int) -> None:
     """Wait until the local word ``signal`` is at least ``value`` (acquire).  One thread polls.
-    source: the PE that an error names (-1: unknown)"""
+    source: number of the PE that an error names; -1: unknown"""
 
 
-def refuse_count(ctx: int, why: int, found: int, wanted: int, pe: int) -> None:
-    """Give up, as a wait does, because of a count.
+def refuse_count(ctx: int, why: int, count: int, wanted: int, pe: int) -> None:
+    """Give up, as a wait does, because of a wrong count.  why: the reason
 
-    SENDS, TAKES: part ``pe`` has ``found`` elements from element ``wanted`` on, which are not all in x or out;
-    DIFFERS: PE ``pe`` sends ``found`` elements, and this PE expects ``wanted``
+    SENDS, TAKES: part ``pe`` has ``count`` elements, begins at element ``wanted``, and does not fit into x, or into out;
+    DIFFERS: PE ``pe`` sends ``count`` elements, and this PE expects ``wanted``
     """
 
 
 def signal_all(ctx: int, signals: int, value: int, me: int, n_pes: int) -> None:
-    """Set word ``me`` of ``signals`` (n_pes,) on every PE but this one."""
+    """Set word ``me`` of ``signals`` (n_pes,) on every other PE."""
 
 
 def wait_all(ctx: int, signals: int, value: int, me: int, n_pes: int) -> None:
@@ -59,15 +60,15 @@ def wait_all(ctx: int, signals: int, value: int, me: int, n_pes: int) -> None:
 
 
 def read_peer(peer_table: int, index: int) -> int:
-    """Word ``index`` of the int64 words that the algorithm's ``peer_table`` function gave for this PE."""
+    """Word ``index`` of the int64 words that the algorithm's ``peer_table`` function returned for this PE."""
 
 
 def read_epoch(epochs: int, index: int) -> int:
-    """Last finished epoch: word ``index`` of this PE's ``epochs`` (int64)."""
+    """The last finished epoch: word ``index`` of this PE's ``epochs`` (int64)."""
 
 
 def write_epoch(epochs: int, index: int, epoch: int) -> None:
-    """Record a finished epoch, once every thread of the block is done."""
+    """Store a finished epoch, after every thread of the block has come here."""
 
 
 primitives(globals())

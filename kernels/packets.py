@@ -1,13 +1,13 @@
-"""Primitives of packets, data with the epoch inside, so that no signal has to follow it; and of multicast.
+"""Primitives of packets, which carry their epoch, so that no signal follows the data; and of multicast.
 
-A part of ``block.py``.  A slot of n bytes holds ``packed_bytes(n)`` of data, and is only ever written as packets.
+A part of ``block.py``.  A slot of n bytes holds ``packed_bytes(n)`` of data, and all writes to it are packets.
 """
 # mypy: disable-error-code="empty-body"
 
 from .primitive import primitives
 from .records import PE, Message, PacketRows, Packets, Piece
 
-PACKET_BYTES, PACKET_DATA_BYTES = 128, 120  # a packet, and what it carries beside its epoch
+PACKET_BYTES, PACKET_DATA_BYTES = 128, 120  # bytes of a packet, and of its data
 PACKETS_TOGETHER = 4  # packets that a warp writes at once
 GROUP_DATA_BYTES = PACKETS_TOGETHER * PACKET_DATA_BYTES
 
@@ -25,33 +25,33 @@ def receive_plus(ctx: int, piece: Piece, slot: int, epoch: int, source: int) -> 
 
 
 def all_to_all_packets(pe: PE, rows: PacketRows, incoming: Packets) -> None:
-    """``send_packets`` of each PE's row of src to slot ``me`` on that PE, and ``receive_packets`` of what comes from a PE
-    to its row of out; row ``me`` of src to row ``me`` of out."""
+    """``send_packets`` of row p of src to slot ``me`` on PE p, and ``receive_packets`` from PE p to row p of out; row
+    ``me`` of src is copied to row ``me`` of out."""
 
 
 def exchange_reduce_packets(pe: PE, piece: Piece, src_stride: int, incoming: Packets, scratch: int) -> None:
-    """``send_packets`` of each PE's row of piece.src, ``src_stride`` bytes apart or ONE_ROW, to slot ``me`` on that PE,
-    and ``combine_packets`` of what comes, in one: each thread adds up what it received while its next packets are under
-    way."""
+    """``send_packets`` of each PE's row of piece.src to slot ``me`` on that PE, and ``combine_packets``, in one pass:
+    each thread adds up received packets while its next packets are under way.  src_stride: bytes from a row to the
+    next row, or ONE_ROW"""
 
 
 def reduce_forward_packets(pe: PE, piece: Piece, incoming: Packets, reduced: int, scratch: int) -> None:
-    """``combine_packets`` to piece.out without the residual, and ``send_packets`` of the result to slot ``me`` of
-    ``reduced`` on every PE, in one: each thread passes its part on as soon as it has added it up.
-    To piece.out, ``plus`` piece.residual unless it is 0; out may be the residual.  reduced: address of slots as large."""
+    """``combine_packets``, and ``send_packets`` of the result to slot ``me`` of ``reduced`` on every PE, in one pass:
+    each thread sends its part as soon as it has added it up.  Then ``plus`` piece.residual, unless it is 0, to
+    piece.out, which may be the residual.  reduced: address of slots of the same size"""
 
 
 def combine_packets(pe: PE, piece: Piece, incoming: Packets, scratch: int) -> None:
     """``combine``, with packets in the slots."""
 
 
-# Multicast: one access reaches the instances of a symmetric object on all PEs.
-# Addresses and bytes are multiples of 16.
+# Multicast: one access reaches the instances of a symmetric object on all PEs.  Addresses and sizes in bytes are
+# multiples of 16.
 
 
 def reduce_multicast(ctx: int, dst: int, src: int, count: int, scratch: int) -> None:
     """dst (count,) elements = op over all PEs of their src (count,), rounded once.
-    scratch (count,) partials may be used."""
+    scratch: memory for (count,) partials"""
 
 
 def store_multicast(ctx: int, dst: int, src: int, nbytes: int) -> None:
@@ -59,8 +59,8 @@ def store_multicast(ctx: int, dst: int, src: int, nbytes: int) -> None:
 
 
 def meet_multicast(ctx: int, signal: int, value: int, n_pes: int) -> None:
-    """Set the local word ``signal`` to ``value``, and wait until this word is at least ``value`` on every PE:
-    a barrier, which also orders multicast and plain accesses to the same memory."""
+    """Set the local word ``signal`` to ``value``, and wait until this word is at least ``value`` on every PE: a barrier,
+    which also orders multicast accesses and plain accesses to the same memory."""
 
 
 primitives(globals())

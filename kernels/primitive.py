@@ -1,21 +1,22 @@
-"""What makes a function a primitive, for which ``bind`` puts a backend's implementation; and words that they share."""
+"""Primitives: functions that ``bind`` replaces by a backend's implementations; and constants of theirs."""
 
 from collections.abc import Callable
 from types import FunctionType
 from typing import Annotated, Any, TypeAlias
 
 Elements: TypeAlias = Annotated[int, "Elements"]
-"""Annotates a parameter of a kernel, or a field of its record, that takes an array of the kernel's dtype: for ``load``,
-``store`` and puts.  In the kernel it is the address of the first element."""
+"""Annotation of a kernel's parameter, or of a field of its record, that takes an array of the kernel's dtype, for
+``load``, ``store`` and puts.  In the kernel it is the address of the first element."""
 Words: TypeAlias = Annotated[int, "Words"]
-"""Annotates a parameter or field that takes an array of int64 or uint64, such as signals: in the kernel an address."""
-POISON = 1 << 62  # a PE that gave up adds this to every signal and epoch that it sends; all others are below it
-EPOCH_BITS = 46  # of the number of a round; the tag of the call lies above it, below POISON
-SENDS, TAKES, DIFFERS = 1, 2, 3  # reasons of ``refuse_count``: a part is outside x; outside out; a PE sends another count
+"""Annotation of a parameter or field that takes an array of int64 or uint64, such as signals.  In the kernel it is the
+address of the first word."""
+POISON = 1 << 62  # a PE that gave up adds this to every signal and epoch that it sends; all epochs are smaller
+EPOCH_BITS = 46  # bits of a round's number; the tag of the call lies above them, below POISON
+SENDS, TAKES, DIFFERS = 1, 2, 3  # reasons of ``refuse_count``: a part is outside x; outside out; counts differ
 
 
 plain_python: dict[str, Callable[..., Any]] = {}
-"""Implementations, by the primitives' names, for kernels that plain Python runs: empty but for simulators in tests/."""
+"""Implementations, by the primitives' names, while pennympi/simulator/ runs kernels in plain Python; else empty."""
 
 
 def primitives(module: dict[str, Any]) -> None:
@@ -26,7 +27,7 @@ def primitives(module: dict[str, Any]) -> None:
 
 
 def stub_of(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A stub that ``bind`` replaces; to call it is an error."""
+    """A stub that ``bind`` replaces; it raises if plain Python calls it."""
 
     def stub(*args: Any) -> Any:
         if function.__name__ in plain_python:

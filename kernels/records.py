@@ -1,8 +1,8 @@
-"""The records that a kernel takes: the PE that runs it, the call, and the addresses of its workspace; and those that it
-makes for primitives.
+"""The records that a kernel takes (the PE that runs it, the call, and the addresses of its workspace), and the records
+that it makes for primitives.
 
-The host passes their fields as plain numbers and the compiler takes the records apart, so that they cost nothing
-(``pennympi/compile/bind.py``).  Numbers are int64; an address is that of this PE's memory.
+The host passes their fields as plain numbers, and the compiler takes the records apart, so they cost nothing
+(``pennympi/compile/bind.py``).  Numbers are int64; addresses belong to this PE's memory.
 """
 
 from typing import NamedTuple
@@ -11,7 +11,7 @@ from typing import NamedTuple
 class PE(NamedTuple):
     """The PE that runs the kernel.
 
-    ctx: the handle that primitives take first;  me: this PE's number in the team;  n_pes: PEs of the team
+    ctx: handle that primitives take first;  me: number of this PE in the team;  n_pes: number of PEs of the team
     """
 
     ctx: int
@@ -22,12 +22,12 @@ class PE(NamedTuple):
 class Reduction(NamedTuple):
     """A call that reduces elements of one dtype.
 
-    out, src:    addresses of the result and of this PE's part
-    n_elems:     of out
-    piece_elems: elements of one message of one block
-    item_bytes:  of an element;  acc_bytes: of a partial
-    residual:    address of n_elems elements that are added to the result, 0: none
-    root:        the PE that gets the result, where only one does
+    out, src:    addresses of the result and of this PE's input
+    n_elems:     number of elements of out
+    piece_elems: number of elements in a message of a block
+    item_bytes:  bytes of an element;  acc_bytes: bytes of a partial
+    residual:    address of n_elems elements that are added to the result; 0: none
+    root:        number of the PE that gets the result, in a Reduce
     """
 
     out: int
@@ -41,7 +41,7 @@ class Reduction(NamedTuple):
 
 
 class Piece(NamedTuple):
-    """n_elems elements of a call that reduces, ``nbytes`` bytes.
+    """A piece of a reduction: n_elems elements, nbytes bytes.
 
     out, src, residual: addresses of the first element in the arrays of the call; residual is 0 if the call has none
     """
@@ -56,10 +56,10 @@ class Piece(NamedTuple):
 class Transfer(NamedTuple):
     """A call that only moves bytes.
 
-    out, src:         addresses;  nbytes: of one PE's part
-    piece_bytes:      of one message of one block
-    root:             the PE that sends, where only one does
-    out_is_symmetric: 1 if peers may write ``out`` of this PE, which is symmetric then
+    out, src:         addresses of the result and of this PE's input;  nbytes: bytes of one PE's part
+    piece_bytes:      bytes in a message of a block
+    root:             number of the PE that sends, in a Broadcast
+    out_is_symmetric: 1 if ``out`` is symmetric and peers may write it
     """
 
     out: int
@@ -73,12 +73,12 @@ class Transfer(NamedTuple):
 class Parts(NamedTuple):
     """A call whose parts have any length.
 
-    out, src:    addresses;  out_elems, src_elems: elements that they have
-    send_counts, receive_counts: addresses of (n_pes,) words of this PE: elements of its part for, or from, each PE
-    send_starts, receive_starts: addresses of (n_pes,) words: the first element of each part in src, or out; 0: parts are
-                                 packed, one after another in the order of the PEs
-    elem_bytes:  of what the counts count;  item_bytes: of what a reduction adds up
-    piece_bytes: of one message of one block, at most
+    out, src:    addresses of the arrays;  out_elems, src_elems: number of elements of the arrays
+    send_counts, receive_counts: addresses of (n_pes,) words: number of elements of the part for, or from, each PE
+    send_starts, receive_starts: addresses of (n_pes,) words: index of the first element of each part in src, or out;
+                                 0: parts are packed, one after another in the order of the PEs
+    elem_bytes:  bytes of an element that is counted;  item_bytes: bytes of an element that a reduction adds
+    piece_bytes: most bytes in a message of a block
     """
 
     out: int
@@ -97,8 +97,8 @@ class Parts(NamedTuple):
 class Message(NamedTuple):
     """Bytes that go from one PE to another.
 
-    dst, src: addresses;  nbytes: of both
-    peer:     the PE at the other end
+    dst, src: addresses of destination and source;  nbytes: number of bytes
+    peer:     number of the PE at the remote end
     """
 
     dst: int
@@ -108,7 +108,7 @@ class Message(NamedTuple):
 
 
 class Slots(NamedTuple):
-    """Consecutive slots of ``nbytes`` each, from ``address`` on."""
+    """Consecutive slots of ``nbytes`` each, the first of which lies at ``address``."""
 
     address: int
     nbytes: int
@@ -121,13 +121,13 @@ class Packets(NamedTuple):
     epoch: int
 
 
-ONE_ROW = 0  # bytes from a row to the next, where all PEs get the same row
+ONE_ROW = 0  # bytes from a row to the next if all PEs get the same row
 
 
 class PacketRows(NamedTuple):
-    """``nbytes`` bytes of the row of each PE.
+    """A piece of ``nbytes`` bytes of each PE's row.
 
-    out, src: addresses of those of row 0
+    out, src: addresses of the piece of row 0
     out_stride, src_stride: bytes from a row to the next; ``src_stride`` may be ONE_ROW
     """
 
@@ -139,11 +139,11 @@ class PacketRows(NamedTuple):
 
 
 class StagingBuffers(NamedTuple):
-    """Memory of a workspace that one-sided operations go through where NVSHMEM does not know the user's array.
+    """Memory of a workspace that one-sided operations go through if NVSHMEM does not know the user's array.
 
-    staging: (blocks, room_bytes) bytes, a buffer for each block of a launch
-    locks: (blocks,) words, each held by the block that uses its buffer: launches may run side by side
-    counter: an int32 word of this launch, 0 before and after it, which the blocks count up to find the last of them
+    staging: address of (blocks, room_bytes) bytes, a buffer for each block of a launch
+    locks:   address of (blocks,) words; a block locks the word of its buffer, since launches may run at the same time
+    counter: address of an int32 word of this launch, 0 before and after it, by which the last block finds that it is last
     """
 
     staging: int
@@ -153,10 +153,10 @@ class StagingBuffers(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Lines ``first`` .. ``stop - 1`` of a box of bytes: planes of ``rows`` lines of ``nbytes`` each.
+    """Lines ``first`` to ``stop - 1`` of a box of bytes: planes of ``rows`` lines of ``nbytes`` each.
 
-    dst_plane_bytes, dst_row_bytes: from one plane, and from one line of a plane, to the next in the destination
-    src_plane_bytes, src_row_bytes: in the source
+    dst_plane_bytes, dst_row_bytes: bytes from a plane, and from a line of a plane, to the next in the destination
+    src_plane_bytes, src_row_bytes: the same in the source
     """
 
     rows: int
@@ -172,12 +172,13 @@ class Lines(NamedTuple):
 class Halo(NamedTuple):
     """The messages of a halo exchange, and the memory that they go through.
 
-    me:          this PE's number
-    messages:    rows of words, one for each neighbour at a side (kernels/halo/message.py);  n_messages: rows
-    pieces:      parts that a message is cut into, on all PEs
-    inbox:       (2, inbox_bytes) bytes that neighbours write;  outbox: (inbox_bytes,), which only this PE writes
-    signals:     (numbers * pieces, 2) words that neighbours set to epochs;  epochs: (numbers * pieces,), this PE's;
-                 numbers: sides of all fields, those without a neighbour too
+    me:          number of this PE
+    messages:    address of rows of words, one for each neighbour at a side (kernels/halo/message.py)
+    n_messages:  number of rows;  pieces: number of parts of a message, the same on all PEs
+    inbox:       address of (2, inbox_bytes) bytes that neighbours write
+    outbox:      address of (inbox_bytes,) bytes that only this PE writes
+    signals:     address of (sides * pieces, 2) words that neighbours set to epochs; sides: number of sides of all fields
+    epochs:      address of (sides * pieces,) words that only this PE writes
     """
 
     me: int
@@ -194,12 +195,13 @@ class Halo(NamedTuple):
 class Work(NamedTuple):
     """The workspace of an algorithm on this PE.
 
-    inbox:        (blocks, 2, buffer_bytes) bytes that peers write;  outbox: the same, which only this PE writes
-    signals:      64-bit words that peers set to epochs
-    epochs:       (blocks,) 64-bit words of this PE: the last finished epoch of each block
-    peer_table:   64-bit words that say which PE sends to which, where the algorithm has any
-    buffer_bytes: of one of a block's two buffers
-    tag:    16 bits that say which call this is, shifted left by EPOCH_BITS: added to each epoch that travels
+    inbox:        address of (blocks, 2, buffer_bytes) bytes that peers write
+    outbox:       address of (blocks, 2, buffer_bytes) bytes that only this PE writes
+    signals:      address of 64-bit words that peers set to epochs
+    epochs:       address of (blocks,) 64-bit words of this PE: the last finished epoch of each block
+    peer_table:   address of the algorithm's 64-bit words that name senders and receivers
+    buffer_bytes: bytes of one of a block's two buffers
+    tag:          16 bits that identify the call, shifted left by EPOCH_BITS, which are added to each epoch that is sent
     """
 
     inbox: int

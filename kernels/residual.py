@@ -1,4 +1,4 @@
-"""A residual without any communication: what is left of an AllReduce of one PE."""
+"""The AllReduce of one PE with a residual: no communication."""
 
 from .elements import plus
 from .records import Reduction

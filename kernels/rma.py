@@ -1,8 +1,7 @@
 """One-sided operations in stream order: put, get, put_signal, wait_signal, barrier.
 
-Block puts in the manner of NVSHMEM's ``putmem_block``: every block moves its
-share of the bytes.  They cost one launch, where a host call of the copy engine
-costs several times as much host time.
+Every block puts its share of the bytes, as NVSHMEM's ``putmem_block`` does.  An operation costs one launch; a host
+call of the copy engine takes several times as much host time.
 """
 
 from .block import arrive_last, block, blocks, copy, lock, unlock
@@ -10,22 +9,22 @@ from .messages import fence, get, put, put_signal, read_epoch, signal, signal_al
 from .records import PE, Message, StagingBuffers
 from .slots import word
 
-SHARE_BYTES = 16  # shares are cut at multiples of this, so that aligned puts stay aligned
+SHARE_BYTES = 16  # shares are multiples of this, so that aligned puts stay aligned
 
 
 def share(nbytes: int) -> tuple[int, int]:
-    """(first byte, bytes) of this block's share of ``nbytes``."""
-    each = (nbytes + blocks() - 1) // blocks()
-    each = (each + SHARE_BYTES - 1) // SHARE_BYTES * SHARE_BYTES
-    low = min(block() * each, nbytes)
-    return low, min(each, nbytes - low)
+    """(first byte, number of bytes) of this block's share of ``nbytes``."""
+    share_bytes = (nbytes + blocks() - 1) // blocks()
+    share_bytes = (share_bytes + SHARE_BYTES - 1) // SHARE_BYTES * SHARE_BYTES
+    low = min(block() * share_bytes, nbytes)
+    return low, min(share_bytes, nbytes - low)
 
 
 def put_bytes(ctx: int, message: Message):
     """dst (nbytes,) on the peer = src (nbytes,) of this PE."""
     low, nbytes = share(message.nbytes)
     put(ctx, message.dst + low, message.src + low, nbytes, message.peer)
-    fence(ctx)  # what comes next in the stream may overwrite src
+    fence(ctx)  # the next work of the stream may overwrite src
 
 
 def get_bytes(ctx: int, message: Message):
@@ -35,7 +34,7 @@ def get_bytes(ctx: int, message: Message):
 
 
 def put_bytes_signal(ctx: int, message: Message, signal_word: int, value: int, counter: int):
-    """``put_bytes``, then signal_word = value on the peer.  counter: an int32 word of this PE, 0 between launches."""
+    """``put_bytes``, then signal_word = value on the peer.  counter: address of an int32 word, 0 between launches"""
     if blocks() == 1:
         put_signal(ctx, message, signal_word, value)
         fence(ctx)
@@ -48,35 +47,35 @@ def put_bytes_signal(ctx: int, message: Message, signal_word: int, value: int, c
 
 
 def wait_signal(ctx: int, signal_word: int, value: int, source: int):
-    """Return once the local word is at least ``value``."""
+    """Wait until the local word is at least ``value``."""
     wait(ctx, signal_word, value, source)
 
 
 def barrier(pe: PE, signals: int, epochs: int):
-    """Every PE signals to every other that it is in the barrier.  signals (2, n_pes) words, epochs (1,)."""
+    """Every PE signals to every other PE that it is in the barrier.  signals: (2, n_pes) words;  epochs: (1,) word"""
     epoch = read_epoch(epochs, 0) + 1
-    arrived = word(signals, (epoch & 1) * pe.n_pes)  # all PEs' words of epoch e+1 prove that all have taken those of e
+    arrived = word(signals, (epoch & 1) * pe.n_pes)  # all PEs have read epoch e when all signal e+1
     signal_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
     wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
     write_epoch(epochs, 0, epoch)
 
 
-# Between a peer beyond a pointer and an array that NVSHMEM does not know, such as a plain one: NVSHMEM puts from, and
-# gets into, symmetric and registered memory only.  So the bytes go through staging buffers of the workspace, piece by
-# piece.  A launch has at most as many blocks as there are staging buffers.
+# NVSHMEM puts from, and gets into, symmetric and registered memory only.  So if no pointer reaches the peer, the bytes of
+# another array go through staging buffers of the workspace, piece by piece.  A launch has at most one block for each
+# staging buffer.
 
 
 def put_by_staging(ctx: int, message: Message, by: StagingBuffers, signal_word: int, value: int):
     """dst (nbytes,) on the peer = src (nbytes,) of this PE, then signal_word = value there, unless the word is 0."""
     low, nbytes = share(message.nbytes)
-    staging, own = by.staging + block() * by.room_bytes, word(by.locks, block())
-    lock(own)
+    staging, lock_word = by.staging + block() * by.room_bytes, word(by.locks, block())
+    lock(lock_word)
     for start in range(low, low + nbytes, by.room_bytes):
         piece_bytes = min(by.room_bytes, low + nbytes - start)
         copy(staging, message.src + start, piece_bytes)
         put(ctx, message.dst + start, staging, piece_bytes, message.peer)
         fence(ctx)  # the staging buffer is free again
-    unlock(own)
+    unlock(lock_word)
     if signal_word != 0:
         if arrive_last(by.counter):
             signal(ctx, signal_word, value, message.peer)
@@ -85,10 +84,10 @@ def put_by_staging(ctx: int, message: Message, by: StagingBuffers, signal_word: 
 def get_by_staging(ctx: int, message: Message, by: StagingBuffers):
     """dst (nbytes,) of this PE = src (nbytes,) on the peer."""
     low, nbytes = share(message.nbytes)
-    staging, own = by.staging + block() * by.room_bytes, word(by.locks, block())
-    lock(own)
+    staging, lock_word = by.staging + block() * by.room_bytes, word(by.locks, block())
+    lock(lock_word)
     for start in range(low, low + nbytes, by.room_bytes):
         piece_bytes = min(by.room_bytes, low + nbytes - start)
         get(ctx, staging, message.src + start, piece_bytes, message.peer)
         copy(message.dst + start, staging, piece_bytes)
-    unlock(own)
+    unlock(lock_word)

@@ -1,7 +1,7 @@
-"""Where a block's messages are: its buffers in inbox and outbox, their slots, and its signal words.
+"""Addresses of a block's messages: its buffers in inbox and outbox, their slots, and its signal words.
 
-An inbox and an outbox have two buffers for each block, which epochs use in turn.  Kernels that overlap rounds cut the
-inbox's two into four half buffers.
+An inbox and an outbox have two buffers for each block, which epochs use in turn.  Kernels that overlap rounds divide the
+two buffers of the inbox into four half buffers.
 """
 
 from .block import block
@@ -37,7 +37,7 @@ def half_buffer_bytes(work: Work) -> int:
 
 
 def slots_in(address: int, nbytes: int, n_slots: int, unit_bytes: int = VECTOR_BYTES) -> Slots:
-    """The ``nbytes`` at an address, cut into slots that are multiples of ``unit_bytes``."""
+    """The slots into which ``nbytes`` bytes at an address are divided; a slot is a multiple of ``unit_bytes``."""
     return Slots(address, nbytes // n_slots // unit_bytes * unit_bytes)
 
 
@@ -52,7 +52,7 @@ def outbox_slots(work: Work, epoch: int, n_slots: int) -> Slots:
 
 
 def packet_slots(work: Work, epoch: int, n_slots: int) -> Slots:
-    """The slots of the inbox's buffer of an epoch, for packets."""
+    """The slots for packets of the inbox's buffer of an epoch."""
     return slots_in(inbox_of(work, epoch), work.buffer_bytes, n_slots, PACKET_BYTES)
 
 
@@ -62,7 +62,7 @@ def half_buffer_slots(work: Work, epoch: int, n_slots: int, unit_bytes: int = VE
 
 
 def staging_slots(work: Work, n_slots: int) -> Slots:
-    """Slots in the second buffer of the outbox, as large as those of a half buffer, for ``stage_for_put``."""
+    """Slots for ``stage_for_put`` in the second buffer of the outbox, of the same size as the slots of a half buffer."""
     return slots_in(outbox_of(work, 1), half_buffer_bytes(work), n_slots)
 
 
@@ -77,10 +77,10 @@ def word(words: int, k: int) -> int:
 
 
 def words(work: Work, epoch: int, n_words: int) -> int:
-    """Address of this block's (n_words,) signal words of an epoch, where it has two sets of them."""
+    """Address of this block's (n_words,) signal words of an epoch, in a kernel with two sets of words."""
     return work.signals + (block() * 2 + (epoch & 1)) * n_words * WORD_BYTES
 
 
 def block_words(work: Work, n_words: int) -> int:
-    """Address of this block's (n_words,) signal words, where it has one set of them."""
+    """Address of this block's (n_words,) signal words, in a kernel with one set of words."""
     return work.signals + block() * n_words * WORD_BYTES

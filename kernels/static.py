@@ -1,4 +1,4 @@
-"""What is known when a kernel is compiled: loops that are written out, and parameters that become constants.
+"""Static loops, which are written out when a kernel is compiled, and static parameters, which become constants.
 
     def sum_of_rows(n: Static[int], rows, lane):
         total = rows[0]
@@ -6,7 +6,7 @@
             total = total + rows[k]
         return total
 
-Plain Python runs such a function as it is.  ``pennympi/compile/unroll.py`` writes it out before a compiler sees it.
+Plain Python runs such a function unchanged.  ``pennympi/compile/unroll.py`` writes its loops out for the compiler.
 """
 
 from typing import Annotated, TypeVar

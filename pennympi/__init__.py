@@ -15,7 +15,9 @@ from .compile.unroll import specialised
 from .errors import (
     CollectiveMismatchError,
     CountError,
+    KernelError,
     NotInitialized,
+    OutOfBounds,
     PeerGaveUp,
     PeerTimeout,
     PennympiError,
@@ -25,6 +27,7 @@ from .errors import (
     Unsupported,
 )
 from .mpi.comm import Comm
+from .simulation import simulate
 from .start import init
 from .team import Team
 from .wall_time import timings
@@ -35,7 +38,9 @@ __all__ = [
     "CollectiveMismatchError",
     "Comm",
     "CountError",
+    "KernelError",
     "NotInitialized",
+    "OutOfBounds",
     "PeerGaveUp",
     "PeerTimeout",
     "PennympiError",
@@ -45,6 +50,7 @@ __all__ = [
     "TwoThreads",
     "Unsupported",
     "init",
+    "simulate",
     "specialised",
     "timings",
 ]

@@ -13,7 +13,16 @@ from .command.exit_status import WRONG_USE, Ended
 from .job.rendezvous import Meetings
 from .settings import SettingError, given, setting
 
-COMMANDS = ("report", "topology", "bench", "tune", "explain", "precompile", "run")  # modules of pennympi/command
+COMMANDS = (
+    "report",
+    "topology",
+    "bench",
+    "tune",
+    "explain",
+    "precompile",
+    "run",
+    "simulate",
+)  # modules of pennympi/command
 
 
 class Parser(argparse.ArgumentParser):

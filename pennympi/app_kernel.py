@@ -1,40 +1,55 @@
 """Kernels of applications: functions of the user's own, compiled for the team's device."""
 
 import inspect
-import os
-import re
 from collections.abc import Callable
 from functools import cache
-from traceback import walk_tb
+from itertools import chain
 from types import FunctionType
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import numpy as np
 
 from .arrays.dtypes import MOVED, TABLE, DType, is_int
 from .backend import Kernel
+from .checked_kernel import CheckedKernel, Extent
 from .collectives.base import CollectiveContext
 from .compile.bind import annotated_kinds, annotations, is_record, parameters, records, types_of_fields
+from .compile.cache import numbered
+from .compile.compiler_error import cannot_compile
 from .compile.digest import keyed
 from .compile.known import static_parameters
+from .compile.mistakes import check_kernel
 from .compile.options import KernelOptions, LaunchBounds
-from .errors import PennympiError, Unsupported
+from .compile.source import StaticError
+from .errors import OutOfBounds, PennympiError, Unsupported
 from .kernels.algorithm import MAX_THREADS, WARP_THREADS
 from .kernels.block import Elements, Words
 
 DEFAULT_THREADS = 256
 WORDS = (TABLE["int64"], TABLE["uint64"])  # may stand for one another
-_LIBRARY = os.path.dirname(__file__) + os.sep
 _FLOATS = (float, np.floating)
 _INTS = (int, np.integer, np.bool_)  # NumPy's numbers are buffers too: the address of one would be worthless
+_NUMBERS = (*_FLOATS, *_INTS)
+T = TypeVar("T")
 
 
 class AppKernel:
     """A kernel that is compiled on its first call, once for each kind of arguments: ints or floats."""
 
-    def __init__(self, context: CollectiveContext, kernel: Callable[..., Any], dtype: DType, bounds: LaunchBounds):
+    def __init__(
+        self,
+        context: CollectiveContext,
+        kernel: Callable[..., Any],
+        dtype: DType,
+        bounds: LaunchBounds,
+        check: bool | None = None,
+    ):
+        wanted = context.guard.debug if check is None else check
+        self._context, self._check = context, wanted and not context.backend.checks
+        self._must_check = check is True
         self._backend, self._guard, self._arrays = context.backend, context.guard, context.arrays
         self._kernel, self._dtype, self._bounds = plain(kernel), dtype, bounds
+        check_kernel(self._kernel)
         if dtype.name in MOVED:
             raise Unsupported(f"a kernel has no elements of {dtype.name}: convert the array, or pass a view of numbers")
         max_threads, min_blocks = bounds
@@ -42,7 +57,7 @@ class AppKernel:
             raise ValueError(f"most_threads {max_threads} is not a multiple of {WARP_THREADS} up to {MAX_THREADS}")
         if min_blocks < 0:
             raise ValueError(f"resident {min_blocks}: it is a number of blocks, or 0")
-        self.key = kernel, dtype, bounds  # kernels with the same key share their machine code
+        self.key = kernel, dtype, bounds, self._check  # kernels with the same key share their machine code
         self._name = self._kernel.__name__
         kernel = keyed(self._kernel)  # whose annotations may be others by now
         self._wanted = list(records(kernel).items())[1:]
@@ -51,6 +66,7 @@ class AppKernel:
         self._compiled: dict[str, Kernel] = {}
         self._fields_of = cache(types_of_fields)
         self._is_flat = cache(lambda record: not any(map(is_record, types_of_fields(record).values())))
+        self._checked: dict[str, CheckedKernel | None] = {}
 
     def __call__(self, blocks: int, *args: Any, stream: Any = None, threads: int | None = None) -> None:
         """Launch in stream order.
@@ -60,8 +76,8 @@ class AppKernel:
                  They fit the annotations of the parameters, where there are any: ``Elements`` takes arrays of the
                  kernel's dtype, ``Words`` arrays of int64 or uint64, ``int`` ints, ``float`` ints and floats
         threads: of a block, on a GPU; None: 256, or as many as the kernel allows
-        Raises TypeError (also for a kernel that can't be compiled), ValueError, Unsupported, and PeerTimeout for a call
-        of this PE that has failed.
+        Raises TypeError, KernelError (the kernel can't be compiled), ValueError, Unsupported, OutOfBounds (a checked
+        kernel), and PeerTimeout for a call of this PE that has failed.
         """
         if not self._guard.is_open:
             self._guard.check_open()
@@ -75,33 +91,87 @@ class AppKernel:
         most = self._bounds.max_threads
         if not is_int(threads) or not 1 <= threads <= most or threads % WARP_THREADS:
             raise ValueError(f"threads {threads} is not a multiple of {WARP_THREADS} up to {most}")
-        values, kinds = self._numbers(args), self._kinds
-        for i, value in enumerate(values):
-            if type(value) is not int or self._fitting[i]:  # most are, and nothing has to be done about them
-                values[i] = number = self._number(i, value)
-                if isinstance(number, float) and kinds[i] == "i":
-                    kinds = f"{kinds[:i]}f{kinds[i + 1 :]}"
-        kernel = self._compiled.get(kinds)
-        if kernel is None:
-            kernel = self._compile(kinds)
+        try:
+            values, kinds = self._numbers(args), self._kinds
+            arguments = [*values] if self._check else []
+            for i, value in enumerate(values):
+                if type(value) is not int or self._fitting[i]:  # most are, and nothing has to be done about them
+                    values[i] = number = self._number(i, value)
+                    if isinstance(number, float) and kinds[i] == "i":
+                        kinds = f"{kinds[:i]}f{kinds[i + 1 :]}"
+            if self._check and self._launch_checked(blocks, arguments, values, kinds, stream, threads):
+                return
+            kernel = self._compiled.get(kinds)
+            if kernel is None:
+                kernel = self._compile(kinds)
+        except (TypeError, ValueError, OutOfBounds) as error:  # of the caller, whose line is the last of the traceback
+            raise error.with_traceback(None) from error.__cause__
         self._backend.streams.order.record_pending()  # the kernel may wait for a peer
         kernel.launch(blocks, values, self._backend.streams.handle(stream), threads)
 
     def compile(self) -> None:
         """Compile for floats where a parameter, or a field of its record, is annotated so, else for ints and arrays."""
-        if self._kinds not in self._compiled:
+        if not (self._check and self._checked_kernel(self._kinds)) and self._kinds not in self._compiled:
             self._compile(self._kinds)
 
     def _compile(self, kinds: str) -> Kernel:
-        """The machine code for these kinds of arguments.  Raises TypeError with the compiler's message."""
-        options = KernelOptions(kinds, self._dtype, bounds=self._bounds)
+        """The machine code for these kinds of arguments.  Raises KernelError with the compiler's message."""
+        make = self._backend.compiler.kernel
+        kernel = self._compiled[kinds] = self._made(lambda: make(keyed(self._kernel), self._name, self._options(kinds)))
+        return kernel
+
+    def _options(self, kinds: str) -> KernelOptions:
+        return KernelOptions(kinds, self._dtype, bounds=self._bounds)
+
+    def _made(self, make: Callable[[], T]) -> T:
+        """What ``make`` returns.  Raises KernelError with the compiler's message."""
         try:
-            kernel = self._compiled[kinds] = self._backend.compiler.kernel(keyed(self._kernel), self._name, options)
-        except (PennympiError, OSError, MemoryError):
+            return make()
+        except (PennympiError, OSError, MemoryError, StaticError):
             raise
         except Exception as error:  # of Numba, of many types
             raise cannot_compile(self._kernel, error) from None
-        return kernel
+
+    def _checked_kernel(self, kinds: str) -> CheckedKernel | None:
+        """The kernel with checks; None where PENNYMPI_DEBUG asks for it and the text of a function is not to be had."""
+        if kinds not in self._checked:
+            try:
+                self._checked[kinds] = self._made(
+                    lambda: CheckedKernel(self._context, keyed(self._kernel), self._name, self._options(kinds))
+                )
+            except StaticError:
+                if self._must_check:
+                    raise
+                self._checked[kinds] = None
+        return self._checked[kinds]
+
+    def _launch_checked(
+        self, blocks: int, arguments: list[Any], values: list[Any], kinds: str, stream: Any, threads: int
+    ) -> bool:
+        """Launch the kernel with checks; False where PENNYMPI_DEBUG asks for it and it can't be done."""
+        streams = self._backend.streams
+        if streams.capture_id(streams.handle(stream)):
+            if self._must_check:
+                raise Unsupported(
+                    "a checked kernel waits for its end, and so it can't be captured in a graph: check=False"
+                )
+            return False
+        kernel = self._checked_kernel(kinds)
+        if kernel:
+            streams.order.record_pending()
+            fields = (self._names_of(name, record) for name, record in self._wanted)
+            extents = [self._extent(*one) for one in zip(chain(*fields), arguments, values, strict=True)]
+            kernel.launch(blocks, values, extents, stream, threads)
+        return kernel is not None
+
+    def _extent(self, name: str, argument: Any, value: Any) -> Extent:
+        """The array that an argument is, or that it is an address in."""
+        if not isinstance(argument, _NUMBERS):
+            view = self._arrays.array_view(argument, False)
+            return Extent(name, value, view.nbytes, self._arrays.holds(view))
+        address = 0 if isinstance(value, float) else value
+        found = self._arrays.extent(address)
+        return Extent(name, *found, True) if found else Extent(name, address, -1, False)
 
     def _numbers(self, args: tuple[Any, ...]) -> list[Any]:
         """The arguments, with the fields of a record in its place.  Raises TypeError."""
@@ -129,6 +199,13 @@ class AppKernel:
             return [*arg]
         fields = zip(arg, self._fields_of(annotation).items(), strict=True)
         return [number for value, (field, one) in fields for number in self._numbers_of(value, field, one)]
+
+    def _names_of(self, name: str, annotation: Any) -> list[str]:
+        """The name of a parameter, or those of the fields of its record and of records in it."""
+        if not is_record(annotation):
+            return [name]
+        fields = self._fields_of(annotation).items()
+        return [field_name for field, one in fields for field_name in self._names_of(f"{name}.{field}", one)]
 
     def _number(self, i: int, value: Any) -> int | float:
         """A number as Python's int or float; an array's address.  Raises TypeError unless it fits its annotation."""
@@ -163,7 +240,10 @@ def compile_kernels(kernels: list[AppKernel], local_pe: int, n_local: int) -> No
             raise TypeError(f"compile takes what team.kernel() returned, not {type(one).__name__}")
     unlike = list({one.key: one for one in kernels}.values())
     own = len(unlike) * local_pe // n_local
-    for one in (*unlike[own:], *unlike[:own], *kernels):
+    for number, one in enumerate((*unlike[own:], *unlike[:own]), 1):
+        with numbered(number, len(unlike)):
+            one.compile()
+    for one in kernels:
         one.compile()
 
 
@@ -174,18 +254,6 @@ def _fitting(annotation: Any, own: DType) -> tuple[DType, ...] | None:
     if annotation == Words:
         return WORDS
     return () if annotation in (int, float) else None
-
-
-def cannot_compile(kernel: Any, error: Exception) -> TypeError:
-    """The error to raise for a compiler's: its message, and the line."""
-    where = f"{kernel.__code__.co_filename}:{kernel.__code__.co_firstlineno}"
-    for frame, _ in walk_tb(error.__traceback__):
-        line: Any = getattr(frame.f_locals.get("self"), "loc", None)  # numba-cuda's message does not always have it
-        if hasattr(line, "filename") and not line.filename.startswith(_LIBRARY):
-            where = f"{line.filename}:{line.line}"
-    message = re.sub(r"\x1b\[[0-9;]*m", "", str(error))  # without Numba's colours
-    rule = "an array is an address there, for load(x, i) and store(y, i, value)"
-    return TypeError(f"kernel {kernel.__name__} can't be compiled, {where} ({rule}): {message}")
 
 
 def plain(kernel: Any) -> FunctionType:

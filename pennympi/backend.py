@@ -1,6 +1,7 @@
 """What a backend gives the library: facts about the device, and four parts, the same for a CPU and for a GPU.
 
-``host/`` and ``cuda/`` have a file of the same name for each part: heap.py, compiler.py, streams.py, peers.py.
+``host/`` and ``cuda/`` have a file of the same name for each part: heap.py, compiler.py, streams.py, peers.py.  So has
+``simulator/``, whose peers are in links.py.
 """
 
 from __future__ import annotations
@@ -33,6 +34,18 @@ class Kernel(Protocol):
 
     def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...], threads: int = 0) -> Run:
         """The launch with the arguments of the indices ``left_open`` to be given at each call: the fast path."""
+
+
+def prepared_by_launch(kernel: Kernel, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...]) -> Run:
+    """``Kernel.prepare`` by ``Kernel.launch``."""
+    values = list(args)
+
+    def run(*given: int) -> None:
+        for i, value in zip(left_open, given, strict=False):
+            values[i] = value
+        kernel.launch(blocks, values, given[-1])
+
+    return run
 
 
 class Heap(Protocol):
@@ -114,8 +127,8 @@ class Streams(Protocol):
     def follow(self, stream: int, other: int) -> None:
         """Make a stream wait for all that the other one holds now (handles); also in a graph capture."""
 
-    def repeat(self, start: Body, bodies: Sequence[Body], done: int) -> Body:
-        """``run(stream)``: ``start``, then the bodies in turn, until the int64 word at address ``done`` is not 0.
+    def repeat(self, start: Body, bodies: Sequence[Body], rest: int) -> Body:
+        """``run(stream)``: ``start``, then the bodies in turn, until the int64 word at address ``rest`` is not 0.
 
         All are called with a stream.  Where they are captured, bodies up to the last one may run once more after that.
         """
@@ -179,8 +192,10 @@ class Backend:
     bus_id:       PCI address of the device, "" where it has none
     max_blocks:   blocks at most of a launch that waits for peers: one a multiprocessor, where it leaves room
     resident_blocks: the same of a launch whose blocks fill a multiprocessor each
+    shared:       the cores or the GPU that several PEs share, in words, the same on every PE; "" where each has its own
     buffer_bytes: of one of the two buffers of a block's inbox
     has_streams:  launches return at once and run in streams, which can be captured in graphs
+    checks:       all kernels are checked, whether they ask for it or not
     """
 
     name: str
@@ -188,12 +203,14 @@ class Backend:
     bus_id: str
     max_blocks: int
     resident_blocks: int
+    shared: str
     buffer_bytes: int
     has_streams: bool
     heap: Heap
     compiler: Compiler
     streams: Streams
     peers: Peers
+    checks: bool = False
 
     def close(self, kept: Collection[int] = ()) -> None:
         """Give everything back.  kept: see ``Heap.close``"""

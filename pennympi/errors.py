@@ -42,6 +42,14 @@ class CollectiveMismatchError(PennympiError):
     """
 
 
+class KernelError(PennympiError, TypeError):
+    """The text of a kernel or formula has a mistake.  The message begins with the file and line."""
+
+
+class OutOfBounds(PennympiError, IndexError):
+    """A checked kernel has left the arrays of its launch (``Team.kernel``), or named a PE that the team has not."""
+
+
 class CountError(PennympiError, ValueError):
     """A part is not inside the array, by a count or displacement that lies on the device."""
 

@@ -3,16 +3,18 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .annotations import AnyStream
 from .arrays.array_view import ArrayView
-from .arrays.dtypes import TABLE, positive
-from .backend import Body
+from .arrays.dtypes import TABLE, DType, positive
+from .backend import Body, Run
 from .collectives.base import CollectiveContext
 from .compile.bind import annotated_kinds
 from .compile.options import KernelOptions
 from .errors import Unsupported
 from .job.on_all import on_all
-from .kernels.loop import begin, decide
+from .kernels.loop import ENDED, Last, State, begin, decide
 
 THREADS = 32
 
@@ -38,39 +40,78 @@ class Loop:
         self._enter, self._value = guard.count, value.owner
         backend, integers, handle_of = context.backend, TABLE["int64"], context.backend.streams.handle
         runs, own = (backend.heap.array_view(backend.heap.new((1,), integers, handle_of(None)), True) for _ in range(2))
-        at, done_at = runs.address, (done or own).address
-        self.runs, self.done = runs.owner, (done or own).owner
-        clear = backend.compiler.kernel(begin, "loop", KernelOptions(elements=integers)).prepare(
-            1, (at, done_at), (0, 1), THREADS
-        )
-        options = KernelOptions(elements=value.dtype, kinds=annotated_kinds(decide))
-        end = backend.compiler.kernel(decide, "loop", options).prepare(1, (0, at, done_at, below, most), (0, 1), THREADS)
+        words = backend.heap.array_view(backend.heap.new((4,), integers, handle_of(None)), True)
+        rest, pause, resumed, end_of_all = range(words.address, words.address + 32, 8)
+        self._set = lambda *numbers: backend.heap.copy_in(words.address, np.array([0, *numbers, most]))
+        self._set(most, 0)
+        state = State(runs.address, (done or own).address, rest, pause, resumed)
+        self.runs, self.done, self._words, self._n_bodies = runs.owner, (done or own).owner, words.owner, len(bodies)
+        self._most = most
+
+        def launch_of(kernel: Callable[..., None], elements: DType, *numbers: float) -> Run:
+            """A launch that leaves the first two numbers open."""
+            options = KernelOptions(elements=elements, kinds=annotated_kinds(kernel))
+            return backend.compiler.kernel(kernel, "loop", options).prepare(1, numbers, (0, 1), THREADS)
+
+        clear, last = launch_of(begin, integers, *state), Last(below, most)
+        # A GPU runs all bodies of a turn, so that a pause comes after the last one.
+        inner, end = (launch_of(decide, value.dtype, 0, *state._replace(pause=at), *last) for at in (end_of_all, pause))
 
         def start(stream: Any) -> None:
-            clear(at, done_at, handle_of(stream))
+            clear(state.runs, state.done, handle_of(stream))
 
-        def run_of(body: Body) -> Callable[[Any], None]:
+        def run_of(body: Body, decided: Run) -> Body:
             def run(stream: Any) -> None:
                 body(stream)
-                end(value.address, at, handle_of(stream))
+                decided(value.address, state.runs, handle_of(stream))
 
             return run
 
-        turn = [run_of(body) for body in bodies]
-        self._run = on_all(
-            context.job, "loop", lambda: backend.streams.repeat(start, turn, done_at), otherwise=Unsupported
-        )
-        context.arrays.plans.add(self, (value.address, done_at))
+        turn = [*(run_of(body, inner) for body in bodies[:-1]), run_of(bodies[-1], end)]
+        self._run = on_all(context.job, "loop", lambda: backend.streams.repeat(start, turn, rest), otherwise=Unsupported)
+        context.arrays.plans.add(self, (value.address, state.done))
 
-    def __call__(self, stream: AnyStream | None = None) -> None:
+    def __call__(
+        self, stream: AnyStream | None = None, every: int | None = None, call: Callable[[int], object] | None = None
+    ) -> None:
         """Run the loop, in stream order.  Collective.
 
-        Raises NotInitialized, TypeError (not a stream), ValueError (value or done was freed), PeerTimeout.
+        every: runs, the same on every PE, after which the host has a turn, such as for a checkpoint; of several bodies,
+               the next run at which all have run equally often.  The call then returns when the loop has ended; None:
+               the host has no turn, and the call returns at once on a GPU
+        call:  what the host calls in a turn, with the number of runs so far, when they have ended on this PE
+        Raises NotInitialized, TypeError (not a stream; call), ValueError (every; value or done was freed), Unsupported
+        (turns of the host in a graph), PeerTimeout, and what ``call`` raises.
         """
-        self._enter(self._text)
-        self._run(stream)
+        if every is not None or call is not None:
+            self._run_in_parts(stream, every, call)
+        else:
+            self._enter(self._text)
+            self._run(stream)
         if self._context.guard.debug:
             self._compare(stream)
+
+    def _run_in_parts(self, stream: Any, every: Any, call: Any) -> None:
+        """Launch the loop part by part, with a turn of the host between them."""
+        streams = self._context.backend.streams
+        if not callable(call):
+            raise TypeError(f"every={every!r} needs call=, a function of the number of runs so far, got {call!r}")
+        runs, step = 0, -(-positive("every", every) // self._n_bodies) * self._n_bodies
+        if streams.capture_id(streams.handle(stream)):
+            raise Unsupported("the host has no turn in a graph: call the loop without every=, or outside the capture")
+        streams.synchronize(None)  # an earlier call may be running, in any stream
+        try:
+            while True:
+                self._enter(f"{self._text}, a part of {step}")
+                self._set(min(runs + step, self._most), int(runs > 0))
+                self._run(stream)
+                streams.synchronize(stream)
+                if int(self._words[0]) == ENDED:
+                    break
+                runs = int(self.runs[0])
+                call(runs)
+        finally:
+            self._set(self._most, 0)
 
     def _compare(self, stream: Any) -> None:
         """Raise CollectiveMismatchError unless all PEs ended alike.  A loop that is captured is not compared."""

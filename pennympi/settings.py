@@ -125,6 +125,7 @@ SETTINGS = {
     "PENNYMPI_ALGORITHM": Setting("none", _algorithms, "none, or such as allreduce:ring,all_gather:direct"),
     "PENNYMPI_TUNED": Setting("auto", _one_of("auto", "none", values=(True, False)), "auto or none"),
     "PENNYMPI_COMM_FROM_BYTES": Setting("auto", _auto_or_bytes(0), f"auto, or {_BYTES_FORM}"),
+    "PENNYMPI_LOG": Setting("none", _one_of("none", "comm"), "none or comm", alike=False),
     "PENNYMPI_EXIT_HOOKS": Setting("1", _switch, "0 or 1"),
     "PENNYMPI_DEBUG": Setting("0", _switch, "0 or 1"),
 }

@@ -16,6 +16,7 @@ from .errors import PeerTimeout, SymmetricHeapExhausted, Unsupported
 from .job import ending, exits
 from .job.job import Job
 from .job.on_all import on_all
+from .notice import say
 from .state import state
 from .team import Team
 from .wall_time import timed
@@ -45,6 +46,9 @@ def init(
     Raises TypeError, ValueError (also where the arguments, settings or files of two PEs differ, or one is wrong),
     Unsupported (these PEs cannot use the backend), SymmetricHeapExhausted, PeerTimeout.  Every PE raises the same.
     """
+    if state.simulation is not None:
+        team: Team = state.simulation.init(comm)
+        return team
     if not MPI.Is_initialized() or MPI.Is_finalized():
         raise Unsupported(
             "pennympi needs MPI.COMM_WORLD, which MPI has between MPI_Init and MPI_Finalize; a session alone does not "
@@ -71,11 +75,16 @@ def init(
         job.close()
         raise
     try:
-        return Team(job, made, mine.layout, mine.sms)
+        team = Team(job, made, mine.layout, mine.sms)
     except (SymmetricHeapExhausted, Unsupported):  # on every PE: all allocate alike
         made.close()
         job.close()
         raise
+    if made.shared and not state.told_of_sharing:
+        state.told_of_sharing = True
+        if team.me == 0:
+            say(f"pennympi: {made.shared}: times mean nothing")
+    return team
 
 
 def _choose(wanted: str, reasons: Sequence[str]) -> str:

@@ -17,6 +17,8 @@ class State:
     world:   NVSHMEM and what teams on GPUs share (cuda/memory/world.py), None before there is one
     changes: of the memory that any team holds or knows: what was checked before one is checked again
     freed:   arrays of all teams that were freed and still live, by id
+    simulation: the schedule that runs (simulation.py), whose teams ``init`` makes; None outside
+    told_of_sharing: whether a line on stderr has said that PEs share cores or a GPU
     """
 
     def __init__(self) -> None:
@@ -27,6 +29,8 @@ class State:
         self.world: Any = None
         self.changes = 0
         self.freed: dict[int, ref[Any]] = {}
+        self.simulation: Any = None
+        self.told_of_sharing = False
 
 
 state = State()

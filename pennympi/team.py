@@ -13,7 +13,7 @@ from .call_guard import FINALIZED, CallGuard, check_pe
 from .collectives.base import CollectiveContext
 from .collectives.calls import Collectives
 from .compile.options import LaunchBounds
-from .errors import NotInitialized
+from .errors import KernelError, NotInitialized
 from .job.job import Job
 from .kernels.algorithm import MAX_THREADS
 from .loop import Loop, make_loop
@@ -187,6 +187,7 @@ class Team(OneSided, Collectives):
     ) -> Loop:
         """A loop that runs on the device until value[0] <= below, or value[0] is NaN, or ``most`` runs.  Collective.
 
+        ``loop(stream)`` runs it; ``loop(stream, every=1000, call=f)`` calls f(runs) on the host after every 1000 runs.
         body:  called with a stream, on which it enqueues what can be captured: calls and plans of the library, kernels
                of any library.  On a GPU it is called once, when the loop is made.  A sequence: bodies that run in turn;
                on a GPU those after the one that ends the loop still run once.  A run of sweeps begins where the last one
@@ -208,6 +209,7 @@ class Team(OneSided, Collectives):
         dtype: DTypeLike = DEFAULT,
         most_threads: int = MAX_THREADS,
         resident: int = 0,
+        check: bool | None = None,
     ) -> AppKernel:
         """Compile a plain function over ``pennympi.kernels.block`` for this team's device.  Not collective.
 
@@ -216,24 +218,31 @@ class Team(OneSided, Collectives):
         most_threads: threads of a block at most, on a GPU: a multiple of 32 up to 512
         resident: blocks that one multiprocessor must be able to hold at a time, of which the compiler gives a thread all
                   registers that this leaves; 0: as many as the compiler chooses
-        Raises TypeError (not a plain function of ctx and more, or with static parameters), ValueError (most_threads,
-        resident), Unsupported (dtype; also complex numbers and bools).
+        check: True: every access of the kernel is compared with the arrays of its launch, which ends before the call
+               returns, and OutOfBounds names the line, the array and the index.  None: as PENNYMPI_DEBUG says
+        Raises KernelError (a mistake in the text of the kernel or of a function that it calls), TypeError (not a plain
+        function of ctx and more, or with static parameters), ValueError (most_threads, resident), Unsupported (dtype;
+        also complex numbers and bools).
         """
         self._guard.check_open()
         bounds = LaunchBounds(most_threads, resident)
-        return AppKernel(self._context, kernel, dtype_of(dtype), bounds)
+        try:
+            return AppKernel(self._context, kernel, dtype_of(dtype), bounds, check)
+        except (TypeError, ValueError) as error:
+            raise error.with_traceback(None) from None
 
     def compile(self, kernels: Iterable[AppKernel]) -> None:
         """Compile kernels before their first launch.  Not collective.
 
-        kernels: what ``kernel`` returned, in the same order on all PEs of a node: they compile side by side, each
-                 another kernel at first, and take from the cache what others have compiled
-        A kernel is compiled for floats where a parameter, or a field of its record, is annotated as float, and for ints
-        and arrays elsewhere; called with others, it is compiled again.
-        Raises TypeError.
+        kernels: what ``kernel`` returned, in the same order on all PEs of a node, which compile them side by side
+        Where a parameter or a field is annotated as float a kernel is compiled for floats, else for ints and arrays.
+        Raises KernelError, TypeError.
         """
         self._guard.check_open()
-        compile_kernels(list(kernels), self.local_pe, self.n_local)
+        try:
+            compile_kernels(list(kernels), self.local_pe, self.n_local)
+        except KernelError as error:
+            raise error.with_traceback(None) from None
 
     def gather(self, data: Any) -> list[Any]:
         """Every PE's ``data``, any object that can be pickled, in the order of the PEs.  Collective.
@@ -254,13 +263,13 @@ class Team(OneSided, Collectives):
         self._guard.check_open()
         sizes = " or ".join(map(str, sorted({len(pes) for pes in self.pe_topology.nodes})))
         laid = f", laid by {self.layout.name}" if self.layout else ""
-        held = f"{size_text(self._workspaces.held_bytes)} of symmetric memory, in {self._workspaces.count}"
+        work = self._workspaces
         return [
             ("device", self.device_name),
             *self._backend.heap.describe(),
             *self._backend.peers.describe(),
             ("nodes", f"{len(self.pe_topology.nodes)} with {sizes} PEs{laid}"),
-            ("workspaces", held),
+            ("workspaces", f"{size_text(work.held_bytes)} of symmetric memory, in {work.count}"),
         ]
 
     def finalize(self) -> None:

@@ -1,7 +1,7 @@
 """A hook of mkdocs: what the pages link to outside docs/ comes into the site, under source/, and is checked like them.
 
 A link to a file of the checkout works in an editor and on a forge; here it is turned into one inside the site. A folder
-is its README.md; one that has none stays as text.
+is its README.md; one that has none stays as text. A program becomes a page.
 """
 
 import os
@@ -23,14 +23,23 @@ def target_of(uri, link):
     return f"{path}/README.md" if (ROOT / path).is_dir() else path
 
 
+def copy_of(path):
+    """The place in the site of a file outside docs/."""
+    return f"{COPIES}{path}.md" if path.endswith(".py") else COPIES + path
+
+
 def on_files(files, config):
     """Add what the pages link to, and what that links to."""
     pages = [(file.src_uri, file.content_string) for file in files.documentation_pages()]
     while pages:
         uri, text = pages.pop()
         for path in sorted({target_of(uri, link) for _, link, _ in LINK.findall(text)}):
-            copy = COPIES + path
+            copy = copy_of(path)
             if path.startswith(DOCS) or not (ROOT / path).is_file() or files.get_file_from_path(copy):
+                continue
+            if path.endswith(".py"):
+                code = f"# {path}\n\n````python\n{(ROOT / path).read_text()}````\n"
+                files.append(File.generated(config, copy, content=code))
                 continue
             files.append(File.generated(config, copy, abs_src_path=str(ROOT / path)))
             if path.endswith(".md"):
@@ -47,7 +56,7 @@ def on_page_markdown(markdown, page, config, files):
         path = target_of(uri, to)
         if not (ROOT / path).is_file():
             return text[1:-1] if (ROOT / path).parent.is_dir() and path.endswith("/README.md") else link[0]
-        inside = path.removeprefix(DOCS) if path.startswith(DOCS) else COPIES + path
+        inside = path.removeprefix(DOCS) if path.startswith(DOCS) else copy_of(path)
         return f"{text}({os.path.relpath(inside, posixpath.dirname(uri) or '.')}{anchor or ''})"
 
     return LINK.sub(replaced, markdown)

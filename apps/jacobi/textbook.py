@@ -25,14 +25,14 @@ def sweep_tiles(ctx, new, old, start, stop, nx):  # rows start..stop-1;  new, ol
     across = (nx + COLUMNS - 1) // COLUMNS
     top, left = start + block() // across * ROWS, block() % across * COLUMNS
     for x in lanes(max(left, 1), min(left + COLUMNS, nx - 1)):  # neighbouring threads read neighbouring addresses
-        at = top * nx + x
+        at, i, j, k = top * nx + x, nx * min(1, stop - 1 - top), nx * min(2, stop - 1 - top), nx * min(3, stop - 1 - top)
         a, b, c = load(old, at - nx), load(old, at), load(old, at + nx)
-        d, e, f = load(old, at + 2 * nx), load(old, at + 3 * nx), load(old, at + 4 * nx)
-        p, q = mean(old, at, c, a), mean(old, at + nx, d, b)
-        r, s = mean(old, at + 2 * nx, e, c), mean(old, at + 3 * nx, f, d)
-        for k in range(ROWS):  # stores come last, so that all loads are under way at the same time
-            if top + k < stop:
-                store(new, at + k * nx, (p, q, r, s)[k])
+        d, e, f = load(old, at + i + nx), load(old, at + j + nx), load(old, at + k + nx)  # not after row stop
+        p, q = mean(old, at, c, a), mean(old, at + i, d, b)
+        r, s = mean(old, at + j, e, c), mean(old, at + k, f, d)
+        for n in range(ROWS):  # stores come last, so that all loads are under way at the same time
+            if top + n < stop:
+                store(new, at + n * nx, (p, q, r, s)[n])
 
 
 def solve(team, nx, ny, niter, nccheck=100, tol=1e-8, dtype="float32"):
@@ -43,7 +43,7 @@ def solve(team, nx, ny, niter, nccheck=100, tol=1e-8, dtype="float32"):
     n, up, down = team.n_pes, (team.me - 1) % team.n_pes, (team.me + 1) % team.n_pes
     rows = [(ny - 2 + pe) // n for pe in range(n)]  # of each PE
     assert min(rows) > 0 and nx > 2, f"a grid of {ny} x {nx} points is too small for {n} PEs"
-    mine, before, height = rows[team.me], sum(rows[: team.me]), max(rows) + 2 + ROWS  # a tile reads on below its rows
+    mine, before, height = rows[team.me], sum(rows[: team.me]), max(rows) + 2
     a, b = fields = [team.zeros((height, nx), dtype) for _ in range(2)]  # symmetric: of one shape on all PEs
     sides = team.array([math.sin(2 * math.pi * (before + y) / (ny - 1)) for y in range(height)], dtype)  # (height,)
     arrived, total = team.signals(4), team.zeros(1, "float64")  # (2 fields * 2 neighbours,), (1,)

@@ -17,6 +17,7 @@ from mpi4py import MPI
 import pennympi
 
 from ..program.arguments import Parser, at_least, not_negative
+from ..program.progress import Progress
 from . import manufactured
 from .solver import Problem, Solver
 
@@ -34,15 +35,19 @@ def shape(text: str) -> tuple[int, ...]:
 
 def options(comm: Any, argv: list[str] | None) -> tuple[Problem, argparse.Namespace]:
     """The problem of the command line, and the other options."""
-    parser = Parser(comm, prog="python -m apps.poisson", allow_abbrev=False)
+    parser = Parser(comm, prog="python -m apps.poisson", description=__doc__.partition(",")[0], allow_abbrev=False)
     add = parser.add_argument
-    add("--shape", type=shape, default=(63, 63, 63), help="two or three numbers of points (63x63x63)")
-    add("--periodic", default="", help="dimensions that wrap around, such as xz (none)")
-    add("--dtype", choices=TOL, default="float64", help="of the fields (%(default)s)")
-    add("--tol", type=not_negative, help="residual over right-hand side at which to stop (1e-8; float32: 1e-5)")
-    add("--niter", type=at_least(1), default=10000, help="largest number of iterations (%(default)s)")
-    add("--verify", action="store_true", help="compare with the known solution: PASS or FAIL")
-    add("--output", metavar="FILE.h5", help="write u")
+    text = "number of points along each of two or three dimensions (default: 63x63x63)"
+    add("--shape", type=shape, default=(63, 63, 63), metavar="N", help=text)
+    text = "dimensions that wrap around, such as xz (default: none)"
+    add("--periodic", default="", metavar="AXES", help=text)
+    add("--dtype", choices=TOL, default="float64", help="dtype of the fields (default: %(default)s)")
+    text = "norm of the residual over that of the right-hand side at which to stop (default: 1e-8; float32: 1e-5)"
+    add("--tol", type=not_negative, help=text)
+    add("--niter", type=at_least(1), default=10000, metavar="N", help="most iterations (default: %(default)s)")
+    add("--verify", action="store_true", help="compare u with the known solution: PASS or FAIL (default: no)")
+    text = "file for u, and FILE.h5.xdmf for ParaView (default: none)"
+    add("--output", metavar="FILE.h5", help=text)
     given = parser.parse_args(argv)
     axes, tol = "xyz"[: len(given.shape)], TOL[given.dtype] if given.tol is None else given.tol
     if set(given.periodic) - set(axes):
@@ -64,9 +69,10 @@ def main(argv: list[str] | None = None) -> int:
             solver.set_f(manufactured.right_side(solver.grid, problem))
             team.barrier()
             team.synchronize()
-            begin_s = time.perf_counter()
-            norms = solver.run()
+            progress, begin_s = Progress(team.me, problem.niter), time.perf_counter()
+            norms = solver.run(progress.show)
             seconds = max(comm.allgather(time.perf_counter() - begin_s))
+            progress.close()
         us, passed = 1e6 * seconds / len(norms), math.isfinite(norms[-1])
         lines = [
             f"{problem.dtype} {problem.shape} over {solver.grid.dims} PEs, {team.backend}",

@@ -1,6 +1,7 @@
 """A solve: kernels, exchanges of halos and AllReduces on one stream, in a loop that ends on the device."""
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -117,10 +118,10 @@ class Solver:
         self.team.synchronize(self.stream)
         return math.sqrt(floats(to_numpy(self._sums.history[done + 1 : done + 2]))[0]) / self.norm_of_f
 
-    def run(self) -> list[float]:
+    def run(self, show: Callable[[int, float], object] = lambda iterations, residual: None) -> list[float]:
         """Iterate from u on until the residual is small enough or not finite, or ``niter`` iterations are done.
 
-        The host asks nothing in between, but where the residual is computed anew.
+        The host asks nothing in between, but where the residual is computed anew; then it calls ``show``.
         Returns the norm of r over that of f after each iteration.
         """
         problem, norms, square = self.problem, list[float](), math.inf
@@ -134,6 +135,7 @@ class Solver:
             self.team.synchronize(self.stream)
             *_, square = squares = floats(to_numpy(self._sums.history[done + 2 : int(self._sums.done[0]) + 2]))
             norms += [math.sqrt(one) / self.norm_of_f for one in squares]
+            show(len(norms), norms[-1])
         return norms
 
     def u(self) -> np.ndarray:

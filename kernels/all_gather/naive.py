@@ -1,7 +1,6 @@
 """Naive AllGather: every PE puts its part to each other PE, one after the other; n-1 messages a PE.
 
-Source: a loop of MPI sends.  Each PE sends its part n-1 times, in n-1 messages, and
-receives n-1 messages.
+Source: a loop of MPI sends.
 """
 
 from ..algorithm import ELEMENTS, Algorithm, per_pe
@@ -23,7 +22,7 @@ def naive(pe: PE, call: Transfer, work: Work):
     epoch = load_epoch(work)
     for start in rounds(call.nbytes, call.piece_bytes):
         epoch += 1
-        # A PE's piece of epoch e+1 proves that it has read all of epoch e: two buffers are enough, and two sets of words.
+        # A PE sends for epoch e+1 after it has read all of epoch e: two buffers and two sets of words suffice.
         slots = inbox_slots(work, epoch, pe.n_pes)
         outbox = outbox_of(work, epoch)
         arrived = words(work, epoch, pe.n_pes)

@@ -1,7 +1,6 @@
 """Ring AllGather: the parts go round the ring; n-1 messages a PE, all to one neighbour.
 
-Source: the second half of the ring AllReduce of Patarasu and Yuan (2009).  Each PE
-sends n-1 parts, in n-1 messages, all to one neighbour.
+Source: the second half of the ring AllReduce of Patarasu and Yuan (2009).
 """
 
 from ..algorithm import ELEMENTS, Algorithm, per_peer
@@ -24,8 +23,7 @@ def ring(pe: PE, call: Transfer, work: Work):
     epoch = load_epoch(work)
     for start in rounds(call.nbytes, call.piece_bytes):
         epoch += 1
-        # A PE that has all pieces of epoch e+1 knows that all PEs finished epoch e: two buffers are enough, and two
-        # sets of words.
+        # When a PE has all pieces of epoch e+1, all PEs have finished epoch e: two buffers and two sets of words suffice.
         inbox, outbox = inbox_of(work, epoch), outbox_of(work, epoch)
         arrived = words(work, epoch, pe.n_pes - 1)
         nbytes = piece_nbytes(call, start)

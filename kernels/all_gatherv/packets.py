@@ -1,6 +1,6 @@
 """AllGatherv by packets: every PE sends its part to each other PE, without a barrier; one latency step.
 
-Source: the LL128 protocol of NCCL, with a head that has the length of the part.
+Source: the LL128 protocol of NCCL, with a head that holds the length of the part.
 """
 
 from ..by_counts.packets import exchange_parts, packet_algorithm
@@ -9,7 +9,7 @@ from ..records import PE, Parts, Work
 
 
 def packets(pe: PE, call: Parts, work: Work):
-    """Each part of out = the src of that PE; src may be this PE's part of out.
+    """Part p of out = src of PE p; src may be this PE's part of out.
 
     inbox, outbox, signals: see ``exchange_parts``
     """

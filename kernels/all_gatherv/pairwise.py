@@ -10,7 +10,7 @@ from ..records import PE, Parts, Work
 
 
 def pairwise(pe: PE, call: Parts, work: Work):
-    """Each part of out = the src of that PE; src may be this PE's part of out.
+    """Part p of out = src of PE p; src may be this PE's part of out.
 
     inbox, outbox, signals: see ``exchange_parts``
     """

@@ -1,7 +1,7 @@
 """Pairwise all-to-all: every PE puts each other PE its part, one after the other; n-1 messages a PE.
 
 Source: the pairwise exchange of MPI libraries.  In step k a PE sends to the k-th PE
-after it, so that no two send to the same PE.  n-1 messages a PE.
+after it, so that no two PEs send to the same PE.
 """
 
 from ..algorithm import ELEMENTS, Algorithm, per_pe
@@ -22,7 +22,7 @@ def pairwise(pe: PE, call: Transfer, work: Work):
     epoch, start, stride = first_round(work, call.piece_bytes)
     while start < call.nbytes:
         epoch += 1
-        # A PE's piece of epoch e+1 proves that it has read all of epoch e: two buffers are enough, and two sets of words.
+        # A PE sends for epoch e+1 after it has read all of epoch e: two buffers and two sets of words suffice.
         slots = inbox_slots(work, epoch, pe.n_pes)
         parts = outbox_slots(work, epoch, pe.n_pes)
         arrived = words(work, epoch, pe.n_pes)

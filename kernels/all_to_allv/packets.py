@@ -1,6 +1,6 @@
 """All-to-allv by packets: every PE sends each other PE its part, without a barrier; one latency step.
 
-Source: the LL128 protocol of NCCL, with a head that has the length of the part.
+Source: the LL128 protocol of NCCL, with a head that holds the length of the part.
 """
 
 from ..by_counts.packets import exchange_parts, packet_algorithm
@@ -9,7 +9,7 @@ from ..records import PE, Parts, Work
 
 
 def packets(pe: PE, call: Parts, work: Work):
-    """Each part of out = the part for this PE of that PE's src; out may be src, where counts and starts are alike.
+    """Part p of out = part ``me`` of src of PE p; out may be src if the counts and starts of both are equal.
 
     inbox, outbox, signals: see ``exchange_parts``
     """

@@ -10,7 +10,7 @@ from ..records import PE, Parts, Work
 
 
 def pairwise(pe: PE, call: Parts, work: Work):
-    """Each part of out = the part for this PE of that PE's src; out may be src, where counts and starts are alike.
+    """Part p of out = part ``me`` of src of PE p; out may be src if the counts and starts of both are equal.
 
     inbox, outbox, signals: see ``exchange_parts``
     """

@@ -1,8 +1,8 @@
 """Multi-ring AllReduce: one ring for each rail, which carries its share of the vector.
 
 Source: the Penny worklog, part 1 ("as many rings as NICs", alternating by node, every other ring reversed).  Every NIC
-sends for one ring and receives for one; ``../rings.py`` says which PE follows which.  Each ring works as in ``ring.py``.
-On one node there are enough rings to use every link.  All PEs have the same bits, as in ``ring``.
+sends for one ring and receives for one ring; ``../rings.py`` says which PE follows which.  Each ring works as in
+``ring.py``.  On one node the rings use every link.  All PEs have the same bits, as in ``ring``.
 """
 
 from typing import NamedTuple
@@ -18,8 +18,8 @@ from ..slots import buffer, slot_at, word, words
 from ..steps import load_epoch, piece, store_epoch
 
 
-class Round(NamedTuple):
-    """A round of a block: shares from element ``start`` on, the first of which belongs to ring ``ring``."""
+class RingRound(NamedTuple):
+    """A round of a block.  Its first share begins at element ``start`` and belongs to ring number ``ring``."""
 
     epoch: int
     start: int
@@ -27,9 +27,10 @@ class Round(NamedTuple):
 
 
 class Share(NamedTuple):
-    """One ring's share of a round: n_pes pieces, from element ``start`` on.
+    """One ring's share of a round: n_pes pieces, which begin at element ``start``.
 
-    place, succ, pred: of this PE on the ring;  inbox, outbox: (steps,) slots;  words: (steps,)
+    place, succ, pred: index of this PE on the ring, its successor and its predecessor
+    inbox, outbox:     slots, (steps,);  words: address of (steps,) signals
     """
 
     epoch: int
@@ -42,85 +43,85 @@ class Share(NamedTuple):
     words: int
 
 
-def share(pe: PE, call: Reduction, work: Work, now: Round, turn: int) -> Share:
+def share_of(pe: PE, call: Reduction, work: Work, ring_round: RingRound, turn: int) -> Share:
     """The share of the ring that this block serves in its ``turn``.
 
-    A PE that finished round e+1 on any ring proves that all PEs finished round e: two buffers are enough, and two sets
-    of words.  A word has one writer.
+    When a PE has finished round e+1 on any ring, all PEs have finished round e: two buffers and sets of words suffice.
+    A word has one writer.
     """
     n_rings, steps, slot_bytes = read_peer(work.peer_table, 0), 2 * (pe.n_pes - 1), call.piece_elems * call.acc_bytes
-    links = word(work.peer_table, 1 + 3 * (now.ring + turn * blocks()))
+    links = word(work.peer_table, 1 + 3 * (ring_round.ring + turn * blocks()))
     first = turn * steps
-    offset = buffer(work, now.epoch) + first * slot_bytes
+    offset = buffer(work, ring_round.epoch) + first * slot_bytes
     return Share(
-        now.epoch, now.start + turn * blocks() * pe.n_pes * call.piece_elems, read_peer(links, 0), read_peer(links, 1),
-        read_peer(links, 2), Slots(work.inbox + offset, slot_bytes), Slots(work.outbox + offset, slot_bytes),
-        word(words(work, now.epoch, n_rings * steps), first),
+        ring_round.epoch, ring_round.start + turn * blocks() * pe.n_pes * call.piece_elems, read_peer(links, 0),
+        read_peer(links, 1), read_peer(links, 2), Slots(work.inbox + offset, slot_bytes),
+        Slots(work.outbox + offset, slot_bytes), word(words(work, ring_round.epoch, n_rings * steps), first),
     )  # fmt: skip
 
 
-def piece_at(pe: PE, call: Reduction, now: Share, step: int) -> Piece:
+def piece_at(pe: PE, call: Reduction, share: Share, step: int) -> Piece:
     """The piece that this PE sends in a step."""
-    return piece(call, now.start, (now.place + 2 * pe.n_pes - step) % pe.n_pes)
+    return piece(call, share.start, (share.place + 2 * pe.n_pes - step) % pe.n_pes)
 
 
-def send_step(pe: PE, call: Reduction, now: Share, step: int):
-    """n-1 steps pass on the partial of a chunk, and add to it; one completes it; n-2 more pass on the complete ones."""
-    own = piece_at(pe, call, now, step)
+def send_step(pe: PE, call: Reduction, share: Share, step: int):
+    """n-1 steps send partials of chunks, to which each PE adds; one step completes a chunk; n-2 send complete chunks."""
+    own = piece_at(pe, call, share, step)
     src, n, nbytes = own.src, own.n_elems, own.n_elems * call.acc_bytes
-    given, ready = slot_at(now.inbox, step - 1), slot_at(now.outbox, step)
+    received, ready = slot_at(share.inbox, step - 1), slot_at(share.outbox, step)
     if step == 0:
         to_partials(pe.ctx, ready, src, n)
     elif step < pe.n_pes - 1:
-        reduce(pe.ctx, ready, given, src, n)
+        reduce(pe.ctx, ready, received, src, n)
     else:
         nbytes = n * call.item_bytes
         if step == pe.n_pes - 1:
-            reduce_and_round(pe.ctx, ready, given, src, n)
+            reduce_and_round(pe.ctx, ready, received, src, n)
             copy(own.out, ready, nbytes)
         else:
-            ready = given
-    put_signal(pe.ctx, Message(slot_at(now.inbox, step), ready, nbytes, now.succ), word(now.words, step), now.epoch)
+            ready = received
+    message = Message(slot_at(share.inbox, step), ready, nbytes, share.succ)
+    put_signal(pe.ctx, message, word(share.words, step), share.epoch)
 
 
-def receive_step(pe: PE, call: Reduction, now: Share, step: int):
-    """Wait for what the predecessor sent in this step; complete chunks are copied to out."""
-    wait(pe.ctx, word(now.words, step), now.epoch, now.pred)
+def receive_step(pe: PE, call: Reduction, share: Share, step: int):
+    """Wait for the predecessor's message of this step; copy a complete chunk to out."""
+    wait(pe.ctx, word(share.words, step), share.epoch, share.pred)
     if step >= pe.n_pes - 1:
-        own = piece_at(pe, call, now, step + 1)
-        copy(own.out, slot_at(now.inbox, step), own.nbytes)
+        own = piece_at(pe, call, share, step + 1)
+        copy(own.out, slot_at(share.inbox, step), own.nbytes)
 
 
 def multi_ring(pe: PE, call: Reduction, work: Work):
     """out (n_elems,) = op over all PEs of src (n_elems,); out may be src.
 
-    A block serves one ring.  Where there are fewer blocks than rings, it serves several, each in its turn in every step.
+    A block serves one ring.  If there are fewer blocks than rings, it serves several rings by turns in every step.
 
     inbox, outbox (blocks, 2 buffers), a buffer holds (turns, 2 (n_pes-1) steps, piece_elems) partials
-    signals       (blocks, 2, rings, 2 (n_pes-1) steps) words, of which a block uses as many as it has turns
-    peer_table    (1 + 3 rings,) words: the number of rings; of each, this PE's place, successor and predecessor
+    signals       (blocks, 2, rings, 2 (n_pes-1) steps) words; a block uses as many sets of steps as it has turns
+    peer_table    (1 + 3 rings,) words: number of rings; then for each ring this PE's place, successor and predecessor
     """
     n_rings, share_elems = read_peer(work.peer_table, 0), pe.n_pes * call.piece_elems
     epoch = load_epoch(work)
     for start in range(block() * share_elems, call.n_elems, max(n_rings, blocks()) * share_elems):
         epoch += 1
-        # A single block has no turn for an empty share.
         last = min(n_rings, block() + -(-(call.n_elems - start) // share_elems))
-        now = Round(epoch, start, block() % n_rings)
-        turns = (last - now.ring + blocks() - 1) // blocks()
+        ring_round = RingRound(epoch, start, block() % n_rings)
+        turns = (last - ring_round.ring + blocks() - 1) // blocks()
         for step in range(2 * (pe.n_pes - 1)):
             for turn in range(turns):
-                send_step(pe, call, share(pe, call, work, now, turn), step)
+                send_step(pe, call, share_of(pe, call, work, ring_round, turn), step)
             for turn in range(turns):
-                receive_step(pe, call, share(pe, call, work, now, turn), step)
+                receive_step(pe, call, share_of(pe, call, work, ring_round, turn), step)
     store_epoch(work, epoch)
 
 
 def _peer_table(topology: Topology, me: int) -> list[int]:
     words = [rings_of(topology)]
     for ring in rings(topology):
-        at = ring.index(me)
-        words += [at, ring[(at + 1) % len(ring)], ring[at - 1]]
+        place = ring.index(me)
+        words += [place, ring[(place + 1) % len(ring)], ring[place - 1]]
     return words
 
 

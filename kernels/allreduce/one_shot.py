@@ -16,12 +16,12 @@ from ..steps import fence_signal_all, first_count, peer, piece_inside, store_cou
 
 
 def put_piece(pe: PE, call: Reduction, work: Work, start: int, count: int):
-    """To every other PE the piece that begins at element ``start``, in its slot of a round, by its count."""
-    own, at = piece_inside(call, start), slot_at(half_buffer_slots(work, count, pe.n_pes), pe.me)
+    """Put the piece that begins at element ``start`` to every other PE, for the round number ``count``."""
+    own, slot = piece_inside(call, start), slot_at(half_buffer_slots(work, count, pe.n_pes), pe.me)
     staging = staging_slots(work, pe.n_pes)
     for k in range(1, pe.n_pes):
         to = peer(pe, k)
-        put(pe.ctx, at, stage_for_put(pe.ctx, slot_at(staging, to), own.src, own.nbytes, to), own.nbytes, to)
+        put(pe.ctx, slot, stage_for_put(pe.ctx, slot_at(staging, to), own.src, own.nbytes, to), own.nbytes, to)
 
 
 def one_shot(pe: PE, call: Reduction, work: Work):
@@ -42,7 +42,7 @@ def one_shot(pe: PE, call: Reduction, work: Work):
         count, following = count + 1, start + stride
         if following < call.n_elems:
             put_piece(pe, call, work, following, count + 1)
-        # A PE's signal of epoch e finds that of e-2 taken: two sets of words are enough.
+        # A PE signals epoch e after its receiver has waited for e-2: two sets of words suffice.
         wait_all(pe.ctx, words(work, count, pe.n_pes), tag_epoch(work, count), pe.me, pe.n_pes)
         own, slots = piece_inside(call, start), half_buffer_slots(work, count, pe.n_pes)
         combine(pe, own, slots, scratch)

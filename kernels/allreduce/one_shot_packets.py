@@ -27,7 +27,7 @@ def one_shot_packets(pe: PE, call: Reduction, work: Work):
     while start < call.n_elems:
         count += 1
         epoch = tag_epoch(work, count)
-        # All PEs' packets of epoch e+1 prove that all have read epoch e: two buffers are enough.
+        # When packets of epoch e+1 have come from all PEs, all PEs have read epoch e: two buffers suffice.
         incoming = Packets(packet_slots(work, count, pe.n_pes), epoch)
         exchange_reduce_packets(pe, piece_inside(call, start), ONE_ROW, incoming, outbox_of(work, count))
         start += stride

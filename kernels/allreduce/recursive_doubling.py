@@ -21,45 +21,44 @@ def recursive_doubling(pe: PE, call: Reduction, work: Work):
     """out (n_elems,) = op over all PEs of src (n_elems,); out may be src.
 
     inbox, outbox (blocks, 2 buffers), a buffer holds (fold, log2 p latency steps, unfold) slots of piece_elems partials
-    signals       (blocks, 2, 2 + log2 p) words, one a slot
+    signals       (blocks, 2, 2 + log2 p) words, one for each slot
     """
     fold = folded(pe)
     unfold = 1 + log2(fold.p)
     epoch, start, stride = first_round(work, call.piece_elems)
     while start < call.n_elems:
         epoch += 1
-        # A partner's message of epoch e+1 proves that it has read mine of epoch e: two buffers are enough, and two sets
-        # of words.
-        given = Slots(inbox_of(work, epoch), call.piece_elems * call.acc_bytes)
-        parts = Slots(outbox_of(work, epoch), given.nbytes)
+        # A partner sends for epoch e+1 after it has read this PE's message of e: two buffers and sets of words suffice.
+        inbox = Slots(inbox_of(work, epoch), call.piece_elems * call.acc_bytes)
+        outbox = Slots(outbox_of(work, epoch), inbox.nbytes)
         arrived = words(work, epoch, unfold + 1)
         own = piece_inside(call, start)
         out, src, n, nbytes = own.out, own.src, own.n_elems, own.nbytes
         if sits_out(pe, fold):
-            copy(parts.address, src, nbytes)
-            put_signal(pe.ctx, Message(given.address, parts.address, nbytes, pe.me + 1), arrived, epoch)
+            copy(outbox.address, src, nbytes)
+            put_signal(pe.ctx, Message(inbox.address, outbox.address, nbytes, pe.me + 1), arrived, epoch)
             wait(pe.ctx, word(arrived, unfold), epoch, pe.me + 1)
-            copy(out, slot_at(given, unfold), nbytes)
+            copy(out, slot_at(inbox, unfold), nbytes)
         else:
             result = out
-            to_partials(pe.ctx, parts.address, src, n)
+            to_partials(pe.ctx, outbox.address, src, n)
             if in_pair(pe, fold):
                 wait(pe.ctx, arrived, epoch, pe.me - 1)
-                reduce(pe.ctx, parts.address, parts.address, given.address, n)
-                result = slot_at(parts, unfold)
+                reduce(pe.ctx, outbox.address, outbox.address, inbox.address, n)
+                result = slot_at(outbox, unfold)
             for step in range(1, unfold):
                 distance = 1 << (step - 1)
                 partner = old_rank(fold.rank ^ distance, fold.rem)
-                mine, theirs = slot_at(parts, step - 1), slot_at(given, step)
-                put_signal(pe.ctx, Message(theirs, mine, n * call.acc_bytes, partner), word(arrived, step), epoch)
+                sent, received = slot_at(outbox, step - 1), slot_at(inbox, step)
+                put_signal(pe.ctx, Message(received, sent, n * call.acc_bytes, partner), word(arrived, step), epoch)
                 wait(pe.ctx, word(arrived, step), epoch, partner)
-                first, second = (theirs, mine) if fold.rank & distance else (mine, theirs)
+                left, right = (received, sent) if fold.rank & distance else (sent, received)
                 if step < unfold - 1:
-                    reduce_partials(pe.ctx, slot_at(parts, step), first, second, n)
+                    reduce_partials(pe.ctx, slot_at(outbox, step), left, right, n)
                 else:
-                    reduce_partials_and_round(pe.ctx, result, first, second, n)
+                    reduce_partials_and_round(pe.ctx, result, left, right, n)
             if in_pair(pe, fold):
-                message = Message(slot_at(given, unfold), result, nbytes, pe.me - 1)
+                message = Message(slot_at(inbox, unfold), result, nbytes, pe.me - 1)
                 put_signal(pe.ctx, message, word(arrived, unfold), epoch)
                 copy(out, result, nbytes)
         start += stride
@@ -67,14 +66,14 @@ def recursive_doubling(pe: PE, call: Reduction, work: Work):
 
 
 def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
-    """log2(n) exchanges of the whole vector as partials; PEs beyond a power of two give and get it."""
+    """log2(p) exchanges of the whole vector as partials; a PE that sits out sends and gets the vector."""
     n, n_nodes, power = topology.n_pes, topology.n_nodes, pof2(topology.n_pes)
     folds = power < n
-    near, far = math.log2(max(1, power / n_nodes)), math.log2(min(power, n_nodes))
+    node_steps, net_steps = math.log2(max(1, power / n_nodes)), math.log2(min(power, n_nodes))
     return machine.call_us(Counts(
-        rounds=size.rounds(1), near_steps=near + 2 * folds, net_steps=far, messages=math.log2(power) + folds,
-        sent=size.widening * near * size.nbytes + 2 * size.nbytes * folds,
-        nic=size.widening * far * size.nbytes * topology.largest_node / topology.n_rails, moved=size.nbytes,
+        rounds=size.rounds(1), near_steps=node_steps + 2 * folds, net_steps=net_steps, messages=math.log2(power) + folds,
+        sent=size.widening * node_steps * size.nbytes + 2 * size.nbytes * folds,
+        nic=size.widening * net_steps * size.nbytes * topology.largest_node / topology.n_rails, moved=size.nbytes,
         added=math.log2(power) * size.nbytes + size.nbytes * folds,
     ))  # fmt: skip
 

@@ -12,7 +12,7 @@ from ..cost import ring_us
 from ..plans import slots_plan
 from ..records import PE, Message, Reduction, Work
 from ..slots import inbox_of, outbox_of, word, words
-from ..steps import after, load_epoch, neighbours, piece, rounds, store_epoch
+from ..steps import load_epoch, neighbours, piece, rank_after, rounds, store_epoch
 
 
 def ring(pe: PE, call: Reduction, work: Work):
@@ -27,7 +27,7 @@ def ring(pe: PE, call: Reduction, work: Work):
     epoch = load_epoch(work)
     for start in rounds(call.n_elems, pe.n_pes * call.piece_elems):
         epoch += 1
-        # A PE that finished round e+1 proves that all finished round e: two buffers are enough, and two sets of words.
+        # When a PE has finished round e+1, all PEs have finished e: two buffers and two sets of words suffice.
         inbox, outbox = inbox_of(work, epoch), outbox_of(work, epoch)  # (steps,) slots
         arrived = words(work, epoch, steps)
         chunk = pe.me
@@ -50,7 +50,7 @@ def ring(pe: PE, call: Reduction, work: Work):
             if step < steps:
                 put_signal(pe.ctx, Message(inbox + slot, ready, nbytes, succ), word(arrived, step), epoch)
                 wait(pe.ctx, word(arrived, step), epoch, pred)
-            chunk = after(chunk, pe.n_pes - 1, pe.n_pes)
+            chunk = rank_after(chunk, pe.n_pes - 1, pe.n_pes)
     store_epoch(work, epoch)
 
 

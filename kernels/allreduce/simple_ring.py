@@ -23,12 +23,12 @@ def simple_ring(pe: PE, call: Reduction, work: Work):
     epoch = load_epoch(work)
     for start in rounds(call.n_elems, call.piece_elems):
         epoch += 1
-        # The result of round e+1 starts at the last PE once all have left round e, and no PE is in round e+2 before it
-        # has that result, or a message of a PE that has it: two buffers are enough, and two sets of words.
+        # The last PE sends the result of round e+1 after all PEs have left round e.  A PE begins round e+2 after it has
+        # that result, or a message of a PE that has it: two buffers and two sets of words suffice.
         part = buffer(work, epoch)
         result = part + call.piece_elems * call.acc_bytes
-        summed = words(work, epoch, 2)  # word: the partial from pred is here
-        spread = word(summed, 1)  # word: the result from pred is here
+        summed = words(work, epoch, 2)  # word: the partial from pred has arrived
+        spread = word(summed, 1)  # word: the result from pred has arrived
         own = piece_inside(call, start)
         out, src, n = own.out, own.src, own.n_elems
 
@@ -60,7 +60,7 @@ def simple_ring(pe: PE, call: Reduction, work: Work):
 
 
 def cost_us(size: Size, topology: Topology, machine: Machine) -> float:
-    """The whole vector goes round twice, in two messages a PE, whose crossings between nodes wait for one another."""
+    """The whole vector goes round twice, in two messages a PE; its crossings between nodes come one after another."""
     n, n_nodes = topology.n_pes, topology.n_nodes
     crossings = n_nodes if n_nodes > 1 else 0
     both_ways = (1 + size.widening) * size.nbytes

@@ -18,53 +18,54 @@ from ..steps import first_round, piece, store_epoch
 from ..trees import LINKS, TREES, double_tree
 
 HALF_BUFFERS = 4  # pieces of a tree under way
-LATE = HALF_BUFFERS - 1  # rounds after which a piece's result is waited for
-SLOTS = 3  # of a half buffer of a tree: what comes from the first child, the second, the parent
+LATE = HALF_BUFFERS - 1  # rounds between sending a piece up and waiting for its result
+SLOTS = 3  # slots of a half buffer of a tree: from the first child, the second child, the parent
 FROM_PARENT = 2
 
 
-class Messages(NamedTuple):
-    """Where the messages of an epoch in one tree are: (3,) slots in the inbox, a slot in the outbox, and (3,) words."""
+class TreeBuffers(NamedTuple):
+    """The memory of an epoch in one tree: (3,) slots of the inbox, a slot of the outbox, and (3,) signal words."""
 
-    given: Slots
+    received: Slots
     part: int
     words: int
 
 
-def messages(work: Work, tree: int, epoch: int) -> Messages:
-    """A PE sends piece e once it has the result of piece e-4, so its parent has read e-4, and its children, whose piece
-    e it has waited for, have read that result too: four half buffers are enough, up and down, and four sets of words."""
+def buffers_of(work: Work, tree: int, epoch: int) -> TreeBuffers:
+    """The memory of epoch e.  A PE sends piece e up after it has the result of e-4, so its parent has read piece e-4.  It
+    has also waited for its children's piece e, so they have read that result: four half buffers, and four sets of
+    words, suffice in both directions."""
     slots = slots_in(work.inbox + half_buffer(work, epoch), half_buffer_bytes(work), TREES * SLOTS)
-    given = Slots(slot_at(slots, tree * SLOTS), slots.nbytes)
-    words = block_words(work, HALF_BUFFERS * TREES * SLOTS)
-    return Messages(given, given.address - work.inbox + work.outbox, word(words, ((epoch & 3) * TREES + tree) * SLOTS))
+    received = Slots(slot_at(slots, tree * SLOTS), slots.nbytes)
+    words = word(block_words(work, HALF_BUFFERS * TREES * SLOTS), ((epoch & 3) * TREES + tree) * SLOTS)
+    return TreeBuffers(received, received.address - work.inbox + work.outbox, words)
 
 
 def send_up(pe: PE, call: Reduction, work: Work, start: int, epoch: int):
-    """In each tree: add the children's pieces to this PE's, and send the sum to the parent, or from the root down."""
+    """In each tree: add the children's pieces to this PE's piece, and send the sum up; the root sends it down."""
     for tree in range(TREES):
         links = word(work.peer_table, tree * LINKS)
-        parent, child = read_peer(links, 0), read_peer(links, 1)
-        other, which = read_peer(links, 2), read_peer(links, 3)
-        now, own = messages(work, tree, epoch), piece(call, start, tree)
-        src, n, given = own.src, own.n_elems, now.given.address
-        if child >= 0:
-            wait(pe.ctx, now.words, epoch, child)
+        parent, first_child = read_peer(links, 0), read_peer(links, 1)
+        second_child, child_index = read_peer(links, 2), read_peer(links, 3)
+        buffers, own = buffers_of(work, tree, epoch), piece(call, start, tree)
+        src, n, received = own.src, own.n_elems, buffers.received.address
+        if first_child >= 0:
+            wait(pe.ctx, buffers.words, epoch, first_child)
         if parent < 0:
-            reduce_and_round(pe.ctx, now.part, given, src, n)
-            down, arrived = slot_at(now.given, FROM_PARENT), word(now.words, FROM_PARENT)
-            put_signal(pe.ctx, Message(down, now.part, n * call.item_bytes, child), arrived, epoch)
-            copy(own.out, now.part, n * call.item_bytes)
+            reduce_and_round(pe.ctx, buffers.part, received, src, n)
+            down, arrived = slot_at(buffers.received, FROM_PARENT), word(buffers.words, FROM_PARENT)
+            put_signal(pe.ctx, Message(down, buffers.part, n * call.item_bytes, first_child), arrived, epoch)
+            copy(own.out, buffers.part, n * call.item_bytes)
         else:
-            if child >= 0:
-                reduce(pe.ctx, now.part, given, src, n)
+            if first_child >= 0:
+                reduce(pe.ctx, buffers.part, received, src, n)
             else:
-                to_partials(pe.ctx, now.part, src, n)
-            if other >= 0:
-                wait(pe.ctx, word(now.words, 1), epoch, other)
-                reduce_partials(pe.ctx, now.part, now.part, slot_at(now.given, 1), n)
-            up, arrived = slot_at(now.given, which), word(now.words, which)
-            put_signal(pe.ctx, Message(up, now.part, n * call.acc_bytes, parent), arrived, epoch)
+                to_partials(pe.ctx, buffers.part, src, n)
+            if second_child >= 0:
+                wait(pe.ctx, word(buffers.words, 1), epoch, second_child)
+                reduce_partials(pe.ctx, buffers.part, buffers.part, slot_at(buffers.received, 1), n)
+            up, arrived = slot_at(buffers.received, child_index), word(buffers.words, child_index)
+            put_signal(pe.ctx, Message(up, buffers.part, n * call.acc_bytes, parent), arrived, epoch)
 
 
 def send_down(pe: PE, call: Reduction, work: Work, start: int, epoch: int):
@@ -73,8 +74,8 @@ def send_down(pe: PE, call: Reduction, work: Work, start: int, epoch: int):
         links = word(work.peer_table, tree * LINKS)
         parent = read_peer(links, 0)
         if parent >= 0:
-            now, own = messages(work, tree, epoch), piece(call, start, tree)
-            result, arrived = slot_at(now.given, FROM_PARENT), word(now.words, FROM_PARENT)
+            buffers, own = buffers_of(work, tree, epoch), piece(call, start, tree)
+            result, arrived = slot_at(buffers.received, FROM_PARENT), word(buffers.words, FROM_PARENT)
             nbytes = own.nbytes
             wait(pe.ctx, arrived, epoch, parent)
             for k in range(1, 3):
@@ -88,9 +89,9 @@ def tree(pe: PE, call: Reduction, work: Work):
     """out (n_elems,) = op over all PEs of src (n_elems,); out may be src.
 
     inbox   (blocks, 4 half buffers), a half buffer holds (2 trees, 3 slots)
-    outbox  (blocks, 4 half buffers), a half buffer holds (2 trees, 3 slots) of which the first is used
+    outbox  (blocks, 4 half buffers), a half buffer holds (2 trees, 3 slots); only the first slot is used
     signals (blocks, 4 half buffers, 2 trees, 3 slots) words
-    peer_table  (2 trees, 4) words: parent, first child, second child, which child of its parent
+    peer_table  (2 trees, 4) words: parent, first child, second child, index of this PE among its parent's children
     """
     round_elems = TREES * call.piece_elems
     epoch, start, stride = first_round(work, round_elems)
@@ -105,7 +106,7 @@ def tree(pe: PE, call: Reduction, work: Work):
 
 
 def trees_plan(call: ToCut) -> Plan:
-    """Blocks of at least 16 KiB in each tree; eight pieces a block and tree, or more."""
+    """Blocks of at least 16 KiB in each tree; at least eight pieces for each block and tree."""
     n_blocks = call.blocks(TREES * MIN_PIECE_BYTES)
     wanted = max(call.n_elems // (TREES * n_blocks) // 8, MIN_PIECE_BYTES // call.item_bytes)
     return Plan(n_blocks, cut(call.n_elems, TREES * n_blocks, min(call.slot_elems(), wanted)))

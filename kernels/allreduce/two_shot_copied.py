@@ -3,8 +3,8 @@
 Source: NVIDIA's copy engine collectives (NCCL 2.28).  The engines move 388 GB/s over NVLink where a kernel's stores move
 356 to 365 (H200), but each copy costs microseconds: this is for the largest vectors.
 
-PE p reduces chunk p of out, copies of it go to every PE, and ``meet`` holds the stream until all PEs' copies have
-arrived.  A chunk is contiguous: one copy for each PE.
+PE p reduces chunk p of out.  The engines copy it to every PE, with one copy for each PE, as a chunk is contiguous, and
+``meet`` holds the stream until the copies of all PEs have arrived.
 """
 
 from ..algorithm import Plan, ToCut, per_pe
@@ -16,7 +16,7 @@ from ..steps import fence_signal_all, first_round, load_epoch, peer, piece_from,
 
 
 def chunk_elems(count, n_pes):
-    """Elements of one PE's chunk; those of the last PEs may be shorter, or empty."""
+    """Elements of one PE's chunk; the chunks of the last PEs may be shorter, or empty."""
     return (count + n_pes * VECTOR_ELEMS - 1) // (n_pes * VECTOR_ELEMS) * VECTOR_ELEMS
 
 
@@ -26,12 +26,12 @@ def piece_of(call: Reduction, chunk: int, k: int, start: int) -> Piece:
     return piece_from(call, k * chunk + start, n)
 
 
-def put_pieces(pe: PE, call: Reduction, chunk: int, start: int, at: int):
-    """To every other PE this PE's part of the piece at ``start`` of its chunk, to ``at``."""
+def put_pieces(pe: PE, call: Reduction, chunk: int, start: int, slot: int):
+    """Put to every other PE, to ``slot``, this PE's part of the piece at ``start`` of that PE's chunk."""
     for k in range(1, pe.n_pes):
         to = peer(pe, k)
         part = piece_of(call, chunk, to, start)
-        put(pe.ctx, at, part.src, part.nbytes, to)
+        put(pe.ctx, slot, part.src, part.nbytes, to)
 
 
 def two_shot_copied(pe: PE, call: Reduction, work: Work):
@@ -40,7 +40,7 @@ def two_shot_copied(pe: PE, call: Reduction, work: Work):
     out may be src, and is symmetric.
 
     inbox   (blocks, 4 half buffers), a half buffer holds (n_pes sources,) slots of elements
-    signals (blocks, 2 uses, n_pes sources) words: parts that came, and for ``meet``;  outbox is scratch
+    signals (blocks, 2 uses, n_pes sources) words: a part has arrived; a PE is in ``meet``;  outbox is scratch
     """
     chunk, scratch = chunk_elems(call.n_elems, pe.n_pes), outbox_of(work, 0)
     arrived = block_words(work, 2 * pe.n_pes)
@@ -62,7 +62,7 @@ def two_shot_copied(pe: PE, call: Reduction, work: Work):
 
 
 def meet(pe: PE, work: Work):
-    """Wait until every PE is here, with one block.  Each PE sends the epoch of its block 0, which grows at every call."""
+    """Wait, in one block, until every PE waits.  A PE sends the epoch of its block 0, which grows at every call."""
     arrived, epoch = word(work.signals, pe.n_pes), load_epoch(work)  # (n_pes,) words
     signal_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
     wait_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)

@@ -3,8 +3,8 @@
 Source: the zero-copy all-gather of NCCL's symmetric windows, on top of this library's pushed two-shot.  Nothing is copied
 from an inbox, which saves half of the work in a PE's own memory.
 
-Peers may write a chunk of a PE's ``out`` once that PE's part of the chunk has come: then its kernel runs, what was before
-it in its stream is done, and it has read the chunk.
+A peer may write a chunk of a PE's ``out`` after it has received that PE's part of the chunk: the PE's kernel has begun,
+so the earlier work of its stream is done, and it has read the chunk.
 """
 
 from functools import partial
@@ -22,8 +22,8 @@ def two_shot_direct(pe: PE, call: Reduction, work: Work):
     """out (n_elems,) = op over all PEs of src (n_elems,); out may be src, and is symmetric.
 
     inbox   (blocks, 4 half buffers), a half buffer holds (n_pes sources,) slots of elements
-    outbox  (blocks, 2 buffers): scratch, and (n_pes,) slots that parts start from
-    signals (blocks, 2, 2 shots, n_pes sources) words: a part of this PE's chunk is here; reduced chunks are in out
+    outbox  (blocks, 2 buffers): scratch, and (n_pes,) slots for ``stage_for_put``
+    signals (blocks, 2, 2 shots, n_pes sources) words: a part of this PE's chunk has arrived; reduced chunks are in out
     """
     scratch = outbox_of(work, 0)
     staging = staging_slots(work, pe.n_pes)
@@ -33,8 +33,9 @@ def two_shot_direct(pe: PE, call: Reduction, work: Work):
         put_parts(pe, call, start, slot_at(half_buffer_slots(work, count + 1, pe.n_pes), pe.me), staging)
         fence_signal_all(pe, words(work, count + 1, 2 * pe.n_pes), tag_epoch(work, count + 1))
     while start < call.n_elems:
-        # The signal of a part of epoch e comes when its PE has reduced e-1: parts of e+1 find those of e-2 read, and
-        # their signal that of e-1 taken: two words.  That of a call's end finds the last call's over everywhere.
+        # A PE signals its part of epoch e after it has reduced e-1.  So before it puts parts of e+1, every peer has read
+        # those of e-2, and before it signals e+1, its receiver has waited for e-1: two words suffice.  The signal at the
+        # end of a call is sent only after every PE has finished the previous call.
         count, following = count + 1, start + stride
         if following < call.n_elems:
             put_parts(pe, call, following, slot_at(half_buffer_slots(work, count + 1, pe.n_pes), pe.me), staging)

@@ -15,24 +15,24 @@ from ..slots import outbox_of, packet_slots, slot_at
 from ..steps import first_count, peer, piece, store_count, tag_epoch
 
 
-def send_parts(pe: PE, call: Reduction, start: int, at: int, epoch: int):
-    """To every other PE this PE's part of its chunk, to slot ``at``."""
+def send_parts(pe: PE, call: Reduction, start: int, slot: int, epoch: int):
+    """Send to every other PE, to ``slot``, this PE's part of that PE's chunk."""
     for k in range(1, pe.n_pes):
         to = peer(pe, k)
         part = piece(call, start, to)
-        send_packets(pe.ctx, Message(at, part.src, part.nbytes, to), epoch)
+        send_packets(pe.ctx, Message(slot, part.src, part.nbytes, to), epoch)
 
 
 def receive_reduced(pe: PE, call: Reduction, start: int, reduced: Slots, epoch: int):
-    """From every other PE the chunk that it reduced."""
+    """Receive from every other PE the chunk that it has reduced."""
     for k in range(1, pe.n_pes):
         source = peer(pe, k)
         chunk = piece(call, start, source)
-        at = slot_at(reduced, source)
+        slot = slot_at(reduced, source)
         if call.residual:
-            receive_plus(pe.ctx, chunk, at, epoch, source)
+            receive_plus(pe.ctx, chunk, slot, epoch, source)
         else:
-            receive_packets(pe.ctx, Message(chunk.out, at, chunk.nbytes, source), epoch)
+            receive_packets(pe.ctx, Message(chunk.out, slot, chunk.nbytes, source), epoch)
 
 
 def two_shot_packets(pe: PE, call: Reduction, work: Work):
@@ -48,7 +48,7 @@ def two_shot_packets(pe: PE, call: Reduction, work: Work):
     while start < call.n_elems:
         count += 1
         epoch = tag_epoch(work, count)
-        # A PE's second packets of epoch e+1 prove that it has read all of epoch e: two buffers are enough.
+        # A PE sends reduced chunks of epoch e+1 after it has read all of epoch e: two buffers suffice.
         parts = packet_slots(work, count, 2 * pe.n_pes)
         reduced = Slots(slot_at(parts, pe.n_pes), parts.nbytes)  # (n_pes,)
         send_parts(pe, call, start, slot_at(parts, pe.me), epoch)

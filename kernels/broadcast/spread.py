@@ -1,4 +1,4 @@
-"""Spread Broadcast: the root gives each other PE another piece, and they give it to one another; two latency steps.
+"""Spread Broadcast: the root sends each PE a different piece, and these PEs exchange pieces; two latency steps.
 
 Source: scatter and all-gather, as van de Geijn's broadcast for long vectors (Barnett
 et al. 1994), in one latency step each.  No PE sends or receives the vector more than once.
@@ -24,9 +24,10 @@ def spread(pe: PE, call: Transfer, work: Work):
     """out (nbytes,) = src (nbytes,) of PE root; out is src.
 
     inbox   (blocks, 2 buffers), a buffer holds (n_pes-1 pieces,) slots
-    signals (blocks, 3, n_pes) words: a source's piece of an even, of an odd epoch is here; the epoch that a PE has read
+    signals (blocks, 3, n_pes) words: a source's piece of an even, of an odd epoch has arrived; the last epoch
+            that a PE has read
     """
-    pieces = pe.n_pes - 1  # of a round: piece j goes by the (j+1)-th PE after the root
+    pieces = pe.n_pes - 1  # pieces of a round: the root sends piece j to the (j+1)-th PE after it
     first = block_words(work, 3 * pe.n_pes)
     read = word(first, 2 * pe.n_pes)  # (n_pes,) words
     epoch, start, stride = first_round(work, pieces * call.piece_bytes)
@@ -34,7 +35,7 @@ def spread(pe: PE, call: Transfer, work: Work):
         epoch += 1
         arrived = word(first, (epoch & 1) * pe.n_pes)  # (n_pes,) words
         slots = inbox_slots(work, epoch, pieces)
-        # No PE reads any more what this epoch's pieces overwrite.
+        # All PEs have read the pieces that this epoch's pieces overwrite.
         wait_all(pe.ctx, read, untag_epoch(work, epoch - 2), pe.me, pe.n_pes)
         if pe.me == call.root:
             for j in range(pieces):
@@ -42,7 +43,7 @@ def spread(pe: PE, call: Transfer, work: Work):
                 put(pe.ctx, slot_at(slots, j), call.src + low, piece_nbytes(call, low), peer(pe, j + 1))
             signal_all(pe.ctx, arrived, epoch, pe.me, pe.n_pes)
         else:
-            for k in range(pe.n_pes):  # this PE's piece first, then those of the PEs after it
+            for k in range(pe.n_pes):  # this PE's piece first, then the pieces of the PEs after it
                 source = peer(pe, k)
                 if source != call.root:
                     j = distance(pe, call.root, source) - 1

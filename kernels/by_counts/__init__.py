@@ -1,1 +1,1 @@
-"""Parts of any length: what AllGatherv, ReduceScatterv and all-to-allv share, by messages with signals and by packets."""
+"""Parts of any length, by messages with signals and by packets, for AllGatherv, ReduceScatterv and all-to-allv."""

@@ -1,9 +1,9 @@
 """Parts of any length by messages with a signal, which need no pointer to the peers.
 
-In a round a block puts one piece to every PE for which it has one, and then takes one from every PE that sends one.  One
-thread writes the counts of the messages, and all threads read them in the next round, after a ``sync``.  PEs can't
-deadlock, whatever the counts: to put in round r a PE waits for what the receiver does in its round r-2, or did in
-the call before; to take, for what the sender does at the beginning of its round r.
+In a round a block puts a piece to every PE for which it has a piece left, and then reads a piece from every PE that sends
+one.  One thread writes the counts of the messages, and all threads read them in the next round, after a ``sync``.  PEs
+can't deadlock, whatever the counts: a put of round r waits only for a read of the receiver in its round r-2, or in the
+previous call, and a read of round r waits only for a put at the start of the sender's round r.
 """
 
 from functools import partial
@@ -17,26 +17,26 @@ from ..primitive import DIFFERS
 from ..records import Message, Piece, Slots
 from ..slots import VECTOR_BYTES, inbox_slots, outbox_slots, slot_at
 from ..steps import load_counter, peer, store_counter, untag_epoch
-from .parts import OTHER_WORDS, WORDS, Exchange, PartPiece, PartTable, addend, copy_own, is_sent, piece_for, word_for
+from .parts import OTHER_WORDS, WORDS, PartExchange, PartPiece, PartTable, addend, copy_own, is_sent, piece_for, word_for
 
-HEAD_BYTES = VECTOR_BYTES  # of a message: the bytes of the whole part; its data follow
+HEAD_BYTES = VECTOR_BYTES  # bytes of a message's head, which holds the length of the whole part; the piece follows
 ARRIVED, READ, SENT, TAKEN = (OTHER_WORDS + k for k in (0, 2, 4, 5))  # signals, one for each buffer; this PE's own counts
-LEAST_SHARE = 8  # a piece is not smaller than this share of the largest
-SMALL_SHARE = 64  # a piece smaller than this share of a slot is sent in one message with its head
+LEAST_SHARE = 8  # a piece is at least 1/8 of the largest piece
+SMALL_SHARE = 64  # a piece smaller than 1/64 of a slot is sent in one message with its head
 
 
-def put_piece(x: Exchange, to: int, piece: PartPiece) -> None:
+def put_piece(x: PartExchange, to: int, piece: PartPiece) -> None:
     """Send the head of a message and a piece of a part."""
     pe, work, sent_word = x.pe, x.work, word_for(x.pe, x.work, SENT, to)
     sent = load_counter(work, sent_word, 0) + 1
-    # Once the message before the last is read, the slots of this one are free, on both PEs, and so are its two words.
+    # When the message two before this one has been read, this message's slots are free on both PEs, and so are its words.
     wait(pe.ctx, word_for(pe, work, READ + (sent & 1), to), untag_epoch(work, sent - 2), to)
     head = slot_at(outbox_slots(work, sent, pe.n_pes), to)
     slots, arrived = inbox_slots(work, sent, pe.n_pes), word_for(pe, work, ARRIVED + (sent & 1), pe.me)
     slot, data, nbytes = slot_at(slots, pe.me), head + HEAD_BYTES, HEAD_BYTES + piece.nbytes
     write_epoch(head, 0, piece.part_bytes)
     if piece.nbytes < slots.nbytes // SMALL_SHARE or piece.address & 3:
-        copy(data, piece.address, piece.nbytes)  # into one message with the head, or to an address of whole vectors
+        copy(data, piece.address, piece.nbytes)  # into one message with the head, or to an aligned address
     elif stage_for_put(pe.ctx, data, piece.address, piece.nbytes, to) == piece.address:
         put(pe.ctx, slot + HEAD_BYTES, piece.address, piece.nbytes, to)
         fence(pe.ctx)
@@ -45,12 +45,12 @@ def put_piece(x: Exchange, to: int, piece: PartPiece) -> None:
     store_counter(work, sent_word, 0, sent)
 
 
-def arrival(x: Exchange, source: int) -> int:
-    """The number of the message that comes next from a PE."""
+def arrival(x: PartExchange, source: int) -> int:
+    """Number of the next message from a PE."""
     return load_counter(x.work, word_for(x.pe, x.work, TAKEN, source), 0) + 1
 
 
-def await_piece(x: Exchange, source: int, part_bytes: int) -> int:
+def await_piece(x: PartExchange, source: int, part_bytes: int) -> int:
     """Wait for the next message of a PE, and compare its head; returns the address of its data."""
     pe, taken, elem_bytes = x.pe, arrival(x, source), x.receive.elem_bytes
     wait(pe.ctx, word_for(pe, x.work, ARRIVED + (taken & 1), source), taken, source)
@@ -61,7 +61,7 @@ def await_piece(x: Exchange, source: int, part_bytes: int) -> int:
     return slot + HEAD_BYTES
 
 
-def let_go(x: Exchange, source: int) -> None:
+def let_go(x: PartExchange, source: int) -> None:
     """Signal to a PE that its message has been read."""
     pe, work, taken = x.pe, x.work, arrival(x, source)
     signal(pe.ctx, word_for(pe, work, READ + (taken & 1), pe.me), untag_epoch(work, taken), source)
@@ -73,21 +73,21 @@ def least_of(parts: PartTable) -> int:
     return max(VECTOR_BYTES, parts.piece_bytes // LEAST_SHARE // VECTOR_BYTES * VECTOR_BYTES)
 
 
-def put_round(x: Exchange, r: int) -> bool:
-    """Put a piece to every PE for which there is one; returns whether there are more."""
-    more = False
+def put_round(x: PartExchange, r: int) -> bool:
+    """Put a piece to every PE that gets one in round r; returns whether a later round has pieces."""
+    has_next = False
     for k in range(1, x.pe.n_pes):
         to = peer(x.pe, k)
         piece = piece_for(x.send, to, r, least_of(x.send))
         if is_sent(piece, r):
             put_piece(x, to, piece)
-        more = more or piece.has_next
-    return more
+        has_next = has_next or piece.has_next
+    return has_next
 
 
-def take_round(x: Exchange, r: int) -> bool:
-    """Take a piece from every PE that sends one; returns whether there are more."""
-    more = False
+def take_round(x: PartExchange, r: int) -> bool:
+    """Copy a piece from every PE that sends one in round r; returns whether a later round has pieces."""
+    has_next = False
     for k in range(1, x.pe.n_pes):
         source = peer(x.pe, k)
         piece = piece_for(x.receive, source, r, least_of(x.receive))
@@ -95,18 +95,18 @@ def take_round(x: Exchange, r: int) -> bool:
             data = await_piece(x, source, piece.part_bytes)
             copy(piece.address, data, piece.nbytes)
             let_go(x, source)
-        more = more or piece.has_next
-    return more
+        has_next = has_next or piece.has_next
+    return has_next
 
 
-def reduce_round(x: Exchange, r: int) -> bool:
-    """Add up one piece of this PE's part; returns whether there are more."""
+def reduce_round(x: PartExchange, r: int) -> bool:
+    """Add up one piece of this PE's part; returns whether a later round has pieces."""
     pe, work = x.pe, x.work
     piece = piece_for(x.receive, pe.me, r, least_of(x.receive))
     if is_sent(piece, r):
         for k in range(1, pe.n_pes):
             await_piece(x, peer(pe, k), piece.part_bytes)
-        # All PEs have sent this one the same number of messages: their pieces are in slots of one buffer.
+        # All PEs have sent this PE the same number of messages, so their pieces are in slots of one buffer.
         number = arrival(x, peer(pe, 1))
         slots, scratch = inbox_slots(work, number, pe.n_pes), slot_at(outbox_slots(work, number, pe.n_pes), pe.me)
         src, n_items = addend(x, piece)
@@ -117,27 +117,27 @@ def reduce_round(x: Exchange, r: int) -> bool:
     return piece.has_next
 
 
-def exchange_parts(x: Exchange) -> None:
-    """out's part of each PE = that PE's part of src for this PE; out may be src if lengths and starts are the same.
+def exchange_parts(x: PartExchange) -> None:
+    """Part p of out = part ``me`` of src of PE p; out may be src if the counts and starts of both are equal.
 
     inbox   (blocks, 2 buffers), a buffer holds (n_pes sources,) slots
     outbox  (blocks, 2 buffers), a buffer holds (n_pes destinations,) slots
-    signals (blocks, 8, n_pes) words: starts of packed parts (2); a source's message is here (2); a destination has read
-            one (2); this PE's own counts of messages sent to a PE, and taken from it
+    signals (blocks, 8, n_pes) words: starts of packed parts (2); a source's message has arrived (2); a destination has
+            read a message (2); this PE's own counts of messages sent to a PE, and received from it
     """
-    r, more = 0, True
-    while more:
-        more = put_round(x, r)
+    r, has_next = 0, True
+    while has_next:
+        has_next = put_round(x, r)
         if r == 0:
             copy_own(x)
-        later = take_round(x, r)  # in place this piece of src has been sent, or copied to the outbox
-        more = more or later
+        takes_next = take_round(x, r)  # if out is src, its piece has been sent or copied to the outbox
+        has_next = has_next or takes_next
         r += 1
         sync()  # now all threads see the counts of this round
 
 
 def parts_plan(call: ToCut) -> Plan:
-    """Pieces that fill a slot after its head.  call.n_elems: of the longest part of all PEs, 0: not all PEs know it"""
+    """Pieces that fill a slot after its head.  call.n_elems: elements of the longest part, 0: not all PEs know it"""
     slot_bytes = call.limits.buffer_bytes // call.slots // VECTOR_BYTES * VECTOR_BYTES
     n_blocks = call.blocks(MIN_BLOCK_BYTES) if call.n_elems else call.limits.max_blocks
     return Plan(n_blocks, cut(1 << 62, 1, (slot_bytes - HEAD_BYTES) // call.slot_item_bytes))

@@ -1,12 +1,12 @@
 """Parts of any length by packets, without a signal.
 
-In a round a block meets every PE with which it has a piece to exchange, in either direction: it sends a message to each,
-and takes one from each after it has sent those of the next round.  Both PEs know both lengths, so they agree on the
-rounds; a message may have no piece.  Before a block sends epoch e+1 to a PE it has taken epoch e-1 from it, and that PE
-sent e-1 only after it had taken e-3.  So the half buffer of e-3 is free for e+1: four half buffers are enough.
+In a round a block meets every PE with which it has a piece to exchange, in either direction: it sends each of these PEs a
+message, and reads their messages after it has sent the messages of the next round.  Both PEs know both lengths, so they
+agree on the rounds; a message may have no piece.  Before a block sends epoch e+1 to a PE it has read epoch e-1 from it,
+and that PE sent e-1 only after it had read e-3.  So the half buffer of e-3 is free for e+1: four half buffers suffice.
 
-Where pieces are added up, all PEs know all lengths.  There a block meets every PE in each round, so that the pieces of a
-round are of one epoch.
+If pieces are added up, all PEs know all lengths, and a block meets every PE in each round: the pieces of a round have one
+epoch.
 """
 
 from functools import partial
@@ -23,7 +23,7 @@ from .parts import (
     EACH,
     OTHER_WORDS,
     WORDS,
-    Exchange,
+    PartExchange,
     PartPiece,
     addend,
     copy_own,
@@ -33,37 +33,37 @@ from .parts import (
     word_for,
 )
 
-HEAD_BYTES = PACKETS_TOGETHER * PACKET_BYTES  # of a message: the elements of the whole part; its data follow
-LEAST_BYTES = FEW_WARPS * GROUP_DATA_BYTES  # of a piece
-MEETINGS = OTHER_WORDS  # the words that count this block's meetings with each PE, in the calls before
+HEAD_BYTES = PACKETS_TOGETHER * PACKET_BYTES  # bytes of a message's head, which holds the count of the whole part
+LEAST_BYTES = FEW_WARPS * GROUP_DATA_BYTES  # least bytes of a piece
+MEETINGS = OTHER_WORDS  # kind of the words that count this block's meetings with each PE, in earlier calls
 
 
-def meets(x: Exchange, sent: PartPiece, taken: PartPiece, r: int) -> bool:
-    """Whether this block exchanges messages with a PE in a round: the pieces for it and from it."""
+def meets(x: PartExchange, sent: PartPiece, taken: PartPiece, r: int) -> bool:
+    """Whether this block exchanges messages with a PE in round r.  sent, taken: the pieces for that PE, and from it"""
     return is_sent(sent, r) or taken.nbytes > 0 or x.receive.own != EACH
 
 
-def epoch_of(x: Exchange, other: int, r: int) -> int:
-    """The epoch of a meeting: two PEs meet in the first rounds of a call."""
-    return load_counter(x.work, word_for(x.pe, x.work, MEETINGS, other), 0) + 1 + r
+def epoch_of(x: PartExchange, partner: int, r: int) -> int:
+    """The epoch of the meeting with a PE in round r: two PEs meet in the first rounds of a call."""
+    return load_counter(x.work, word_for(x.pe, x.work, MEETINGS, partner), 0) + 1 + r
 
 
-def slots_of(x: Exchange, epoch: int) -> Slots:
+def slots_of(x: PartExchange, epoch: int) -> Slots:
     """The slots of an epoch, one for each source."""
     return half_buffer_slots(x.work, epoch, x.pe.n_pes, PACKET_BYTES)
 
 
-def send_message(x: Exchange, to: int, piece: PartPiece, epoch: int) -> None:
-    """Send the head of a message, which is the count itself, and a piece."""
+def send_message(x: PartExchange, to: int, piece: PartPiece, epoch: int) -> None:
+    """Send the head of a message, which holds the count, and a piece."""
     pe, counts, slot = x.pe, x.send.counts, slot_at(slots_of(x, epoch), x.pe.me)
-    count = word(counts, number_of(x.send, to)) if counts else x.work.epochs  # without counts it has given up
+    count = word(counts, number_of(x.send, to)) if counts else x.work.epochs  # a PE without counts has given up
     send_packets(pe.ctx, Message(slot, count, WORD_BYTES, to), epoch)
     if piece.nbytes > 0:
         send_packets(pe.ctx, Message(slot + HEAD_BYTES, piece.address, piece.nbytes, to), epoch)
 
 
-def take_message(x: Exchange, source: int, piece: PartPiece, epoch: int) -> None:
-    """Take a message of a PE, and compare its head.  A piece to be added up stays where it is."""
+def take_message(x: PartExchange, source: int, piece: PartPiece, epoch: int) -> None:
+    """Receive a message of a PE, and compare its head.  A piece that will be added up stays in its slot."""
     pe, wanted, head = x.pe, piece.part_bytes // x.receive.elem_bytes, word(outbox_of(x.work, 0), source)
     slot = slot_at(slots_of(x, epoch), source)
     receive_packets(pe.ctx, Message(head, slot, WORD_BYTES, source), epoch)
@@ -74,20 +74,20 @@ def take_message(x: Exchange, source: int, piece: PartPiece, epoch: int) -> None
         receive_packets(pe.ctx, Message(piece.address, slot + HEAD_BYTES, piece.nbytes, source), epoch)
 
 
-def send_round(x: Exchange, r: int) -> bool:
-    """Send a message to every PE that this block meets in a round; returns whether there are more rounds."""
-    more = False
+def send_round(x: PartExchange, r: int) -> bool:
+    """Send a message to every PE that this block meets in a round; returns whether there is a later round."""
+    has_next = False
     for k in range(1, x.pe.n_pes):
         to = peer(x.pe, k)
         sent, taken = piece_for(x.send, to, r, LEAST_BYTES), piece_for(x.receive, to, r, LEAST_BYTES)
         if meets(x, sent, taken, r):
             send_message(x, to, sent, epoch_of(x, to, r))
-        more = more or sent.has_next or taken.has_next
-    return more
+        has_next = has_next or sent.has_next or taken.has_next
+    return has_next
 
 
-def take_round(x: Exchange, r: int, is_last: bool) -> None:
-    """Take a message from every PE that this block meets in a round; count the meetings with it after the last."""
+def take_round(x: PartExchange, r: int, is_last: bool) -> None:
+    """Receive a message from every PE that this block meets in round r; after the last meeting, store their number."""
     for k in range(1, x.pe.n_pes):
         source = peer(x.pe, k)
         sent, taken = piece_for(x.send, source, r, LEAST_BYTES), piece_for(x.receive, source, r, LEAST_BYTES)
@@ -98,8 +98,8 @@ def take_round(x: Exchange, r: int, is_last: bool) -> None:
                 store_counter(x.work, word_for(x.pe, x.work, MEETINGS, source), 0, epoch)
 
 
-def add_up(x: Exchange, r: int, epoch: int) -> None:
-    """Add up the pieces of this PE's part that have come in a round."""
+def add_up(x: PartExchange, r: int, epoch: int) -> None:
+    """Add up the pieces of this PE's part that have arrived in round r."""
     pe, piece = x.pe, piece_for(x.receive, x.pe.me, r, LEAST_BYTES)
     src, n_items = addend(x, piece)
     if n_items > 0:
@@ -108,30 +108,30 @@ def add_up(x: Exchange, r: int, epoch: int) -> None:
         combine_packets(pe, addends, Packets(after_heads, epoch), outbox_of(x.work, 1))
 
 
-def exchange_parts(x: Exchange) -> None:
-    """out's part of each PE = that PE's part of src for this PE; out may be src if lengths and starts are the same.
+def exchange_parts(x: PartExchange) -> None:
+    """Part p of out = part ``me`` of src of PE p; out may be src if the counts and starts of both are equal.
 
     inbox   (blocks, 4 half buffers), a half buffer holds (n_pes sources,) slots of packets
     outbox  (blocks, 2 buffers), the first begins with (n_pes sources,) heads
     signals (blocks, 8, n_pes) words: starts of packed parts (2), this PE's own counts of its meetings with a PE
     """
-    more, r, goes_on = send_round(x, 0), 0, True
+    has_next, r, goes_on = send_round(x, 0), 0, True
     copy_own(x)
     while goes_on:
-        goes_on = more
+        goes_on = has_next
         if goes_on:
-            more = send_round(x, r + 1)
+            has_next = send_round(x, r + 1)
         take_round(x, r, not goes_on)
         r += 1
 
 
 def packets_plan(call: ToCut) -> Plan:
-    """Pieces that fill a slot after its head.  call.n_elems: of the longest part of all PEs, 0: not all PEs know it"""
+    """Pieces that fill a slot after its head.  call.n_elems: elements of the longest part, 0: not all PEs know it"""
     slot_bytes = call.limits.buffer_bytes // call.slots // PACKET_BYTES * PACKET_BYTES
     most_bytes = packed_bytes(slot_bytes - HEAD_BYTES)
     n_blocks = call.blocks(LEAST_BYTES) if call.n_elems else call.limits.max_blocks
     groups = -(-call.n_elems * call.item_bytes // (n_blocks * GROUP_DATA_BYTES))
-    threads = threads_for(groups) if 0 < groups <= MANY_WARPS else 0  # a block's warps all run what is not a packet
+    threads = threads_for(groups) if 0 < groups <= MANY_WARPS else 0  # all warps run the code between packets
     return Plan(n_blocks, cut(1 << 62, 1, most_bytes // call.item_bytes), threads)
 
 

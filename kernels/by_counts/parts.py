@@ -1,9 +1,9 @@
-"""Parts of any length from every PE to every other one: what AllGatherv, ReduceScatterv and all-to-allv share.
+"""Parts of any length from every PE to every other PE, for AllGatherv, ReduceScatterv and all-to-allv.
 
 Each block of a PE sends a chain of messages to the block of the same index of each other PE.  A chain counts its own
-messages, so a chain with nothing to send costs the others nothing.  Every message begins with the length of the whole
-part, which the receiver compares with its own count.  Block 0 sends a message even for an empty part.  So counts that
-differ are found at once, and no PE writes beyond its own counts.
+messages, so a chain with nothing to send does not delay the others.  Every message begins with the length of the whole
+part, which the receiver compares with its own count.  Block 0 sends a message even for an empty part.  So the
+receiver notices at once if counts differ, and no PE writes beyond its own counts.
 
     part      |-------- piece 0 of block 0 --------|-- piece 0 of block 1 --| ... |-- piece 1 of block 0 --| ...
     message   | head: the length of the part | a piece |
@@ -17,18 +17,18 @@ from ..primitive import DIFFERS, SENDS, TAKES
 from ..records import PE, Parts, Work
 from ..slots import VECTOR_BYTES, block_words, word
 
-WORDS = 8  # of a block for each PE: the starts of packed parts of src and of out, then those of the algorithm
-STARTS_OF_SRC, STARTS_OF_OUT, OTHER_WORDS = 0, 1, 2  # the first of each kind
+WORDS = 8  # words of a block for each PE: starts of packed parts of src and of out, then words of the algorithm
+STARTS_OF_SRC, STARTS_OF_OUT, OTHER_WORDS = 0, 1, 2  # kinds of words; the algorithm's kinds begin at OTHER_WORDS
 EACH = -1  # see ``PartTable``
 
 
 class PartTable(NamedTuple):
     """The parts of one array of a call.
 
-    array:  address
-    counts: address of the elements of each part, (n_pes,) words; 0: all parts are empty
-    starts: address of the first element of each part, (n_pes,) words
-    own:    number of the only part that counts, which goes to all PEs, or comes from all; EACH: each PE has a part
+    array:  address of the array
+    counts: address of (n_pes,) words: number of elements of each part; 0: all parts are empty
+    starts: address of (n_pes,) words: index of the first element of each part
+    own:    number of the one part that all PEs get, or that comes from all PEs; EACH: each PE has its own part
     elem_bytes, item_bytes, piece_bytes: as in ``Parts``
     """
 
@@ -44,9 +44,9 @@ class PartTable(NamedTuple):
 class PartPiece(NamedTuple):
     """A piece of a part, which one message carries.
 
-    address, nbytes: of the piece, which may be empty
+    address, nbytes: address and length of the piece, which may be empty
     part_bytes:      length of the whole part
-    has_next:        whether this block has another piece of the part
+    has_next:        True if this block has another piece of the part
     """
 
     address: int
@@ -55,7 +55,7 @@ class PartPiece(NamedTuple):
     has_next: bool
 
 
-class Exchange(NamedTuple):
+class PartExchange(NamedTuple):
     """A call on this PE: the parts of src and of out."""
 
     pe: PE
@@ -64,58 +64,58 @@ class Exchange(NamedTuple):
     work: Work
 
 
-def exchange_of(pe: PE, call: Parts, work: Work, own_of_src: int, own_of_out: int) -> Exchange:
-    """A call.  own_of_src, own_of_out: ``own`` of the two tables"""
+def exchange_of(pe: PE, call: Parts, work: Work, own_of_src: int, own_of_out: int) -> PartExchange:
+    """The tables of a call.  own_of_src, own_of_out: field ``own`` of the two tables"""
     sizes = call.elem_bytes, call.item_bytes, call.piece_bytes
     sent_starts = starts_of(pe, work, call.send_counts, call.send_starts, STARTS_OF_SRC)
     received_starts = starts_of(pe, work, call.receive_counts, call.receive_starts, STARTS_OF_OUT)
     send = PartTable(call.src, call.send_counts, sent_starts, own_of_src, *sizes)
     receive = PartTable(call.out, call.receive_counts, received_starts, own_of_out, *sizes)
-    return Exchange(pe, checked(pe, send, call.src_elems, SENDS), checked(pe, receive, call.out_elems, TAKES), work)
+    return PartExchange(pe, checked(pe, send, call.src_elems, SENDS), checked(pe, receive, call.out_elems, TAKES), work)
 
 
 def starts_of(pe: PE, work: Work, counts: int, starts: int, kind: int) -> int:
-    """Address of the starts of the parts.  Where a call has none, this block computes those of packed parts."""
+    """Address of the starts of the parts.  If a call has none, this block computes the starts of packed parts."""
     if starts:
         return starts
     packed = word_for(pe, work, kind, 0)
     for k in lanes(0, pe.n_pes):
         start = 0
-        for other in range(k):
-            start += read_epoch(counts, other)
+        for j in range(k):
+            start += read_epoch(counts, j)
         add_shared(packed, k, start - read_epoch(packed, k))  # no other thread adds to this word: it is a plain store
     sync()
     return packed
 
 
 def checked(pe: PE, parts: PartTable, n_elems: int, why: int) -> PartTable:
-    """The parts; empty ones if this PE gives up, since not all of them lie inside the array."""
+    """The parts; empty parts if this PE gives up because a part does not lie inside the array."""
     if fits(pe, parts, n_elems, why):
         return parts
     return PartTable(parts.array, 0, 0, EACH, parts.elem_bytes, parts.item_bytes, parts.piece_bytes)
 
 
 def fits(pe: PE, parts: PartTable, n_elems: int, why: int) -> bool:
-    """Whether all parts lie inside the array; else this PE gives up.  No branch ends the loop: its loads go together."""
-    wrong, found, first = -1, 0, 0
+    """Whether all parts lie inside the array; else this PE gives up.  The loop has no exit, so its loads overlap."""
+    wrong, wrong_count, wrong_start = -1, 0, 0
     for k in range(pe.n_pes):
         count, start = read_epoch(parts.counts, k), read_epoch(parts.starts, k)
         outside = count < 0 or (count > 0 and (start < 0 or count > n_elems - start))
         if outside and wrong < 0 and (parts.own == EACH or k == parts.own):
-            wrong, found, first = k, count, start
+            wrong, wrong_count, wrong_start = k, count, start
     if wrong >= 0:
-        refuse_count(pe.ctx, why, found, first, wrong)
+        refuse_count(pe.ctx, why, wrong_count, wrong_start, wrong)
     return wrong < 0
 
 
-def word_for(pe: PE, work: Work, kind: int, other: int) -> int:
+def word_for(pe: PE, work: Work, kind: int, partner: int) -> int:
     """Address of this block's word of a kind for a PE."""
-    return word(block_words(work, WORDS * pe.n_pes), kind * pe.n_pes + other)
+    return word(block_words(work, WORDS * pe.n_pes), kind * pe.n_pes + partner)
 
 
-def number_of(parts: PartTable, other: int) -> int:
+def number_of(parts: PartTable, partner: int) -> int:
     """Number of the part for a PE, or from it."""
-    return other if parts.own == EACH else parts.own
+    return partner if parts.own == EACH else parts.own
 
 
 def part_address(parts: PartTable, k: int) -> int:
@@ -128,13 +128,13 @@ def part_bytes(parts: PartTable, k: int) -> int:
     return read_epoch(parts.counts, k) * parts.elem_bytes if parts.counts else 0
 
 
-def piece_for(parts: PartTable, other: int, r: int, least_bytes: int) -> PartPiece:
-    """Piece r of this block, of the part for a PE or from it.
+def piece_for(parts: PartTable, partner: int, r: int, least_bytes: int) -> PartPiece:
+    """This block's piece number r of the part for a PE or from it.
 
-    Pieces are multiples of least_bytes that give each block one, while they are small enough: both sides compute that
-    from the part's length alone.  A GPU takes longer for a division than for the loop.
+    The size of a piece is the least multiple of least_bytes with which each block has one piece, but at most
+    piece_bytes: both PEs compute it from the part's length alone.  On a GPU a division takes longer than the loop.
     """
-    k = number_of(parts, other)
+    k = number_of(parts, partner)
     nbytes, size = part_bytes(parts, k), least_bytes
     while size < parts.piece_bytes and size * blocks() < nbytes:
         size += least_bytes
@@ -144,20 +144,20 @@ def piece_for(parts: PartTable, other: int, r: int, least_bytes: int) -> PartPie
 
 
 def is_sent(piece: PartPiece, r: int) -> bool:
-    """Whether a piece is sent: block 0's first piece is even if it is empty."""
+    """Whether a piece is sent: block 0 sends its first piece even if it is empty."""
     return piece.nbytes > 0 or (r == 0 and block() == 0)
 
 
-def addend(x: Exchange, piece: PartPiece) -> tuple[int, int]:
-    """(address of what this PE adds to a piece of its sum, number of items)."""
+def addend(x: PartExchange, piece: PartPiece) -> tuple[int, int]:
+    """(address of this PE's own items for a piece of its sum, number of items)."""
     me = x.pe.me
     offset = piece.address - part_address(x.receive, me)
     nbytes = max(0, min(piece.nbytes, part_bytes(x.send, me) - offset))
     return part_address(x.send, me) + offset, nbytes // x.receive.item_bytes
 
 
-def copy_own(x: Exchange) -> None:
-    """This PE's part for itself, which all blocks share."""
+def copy_own(x: PartExchange) -> None:
+    """Copy this PE's part for itself: each block copies a share."""
     me, elem_bytes = x.pe.me, x.send.elem_bytes
     src, dst, nbytes = part_address(x.send, me), part_address(x.receive, me), part_bytes(x.send, me)
     wanted = part_bytes(x.receive, me)
@@ -171,6 +171,6 @@ def copy_own(x: Exchange) -> None:
 
 
 def share_of(nbytes: int) -> int:
-    """Bytes of a part that each block takes, in whole vectors."""
+    """Bytes of a part that each block copies, in whole vectors."""
     share = (nbytes + blocks() - 1) // blocks()
     return (share + VECTOR_BYTES - 1) // VECTOR_BYTES * VECTOR_BYTES

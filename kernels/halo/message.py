@@ -1,4 +1,4 @@
-"""The rows of words that describe the messages of a PE to a kernel.  ``pennympi/stencil/grid/messages.py`` writes them.
+"""The rows of words that describe a PE's messages to a kernel, as ``pennympi/stencil/grid/messages.py`` writes them.
 
 A row describes both messages, sent and received, between this PE and its neighbour at one side of one field.
 """
@@ -10,71 +10,71 @@ from ..records import Halo, Lines
 from ..slots import WORD_BYTES
 
 DIRECT, INBOX, PACKED = 0, 1, 2  # ways of a message
-FIRST_WORDS = 3  # of a row: pe, number, other; then its two ends
-END_WORDS = 11  # way, offset, address, there, number of lines, then the six fields of Lines before ``first``
+FIRST_WORDS = 3  # first words of a row: neighbour, index of the row, index of the neighbour's row; then its two ends
+END_WORDS = 11  # way, offset, address, remote address, number of lines, then the six fields of Lines before ``first``
 ROW_WORDS = FIRST_WORDS + 2 * END_WORDS
-PART_WORDS = 2  # signals of a part of a row: ready, arrived
+PART_WORDS = 2  # signal words of a part of a row: ready, arrived
 
 
 class End(NamedTuple):
-    """One end of a message: how its sender or its receiver handles it.
+    """One end of a message: the work of its sender, or of its receiver.
 
     way:     DIRECT, INBOX or PACKED
     offset:  bytes from the start of an inbox buffer, or of the outbox, to the packed message
-    address: of the first line in this PE's field;  there: in the receiver's field, for DIRECT
+    address: address of the first line in this PE's field;  remote_address: in the receiver's field, for DIRECT
     """
 
     way: int
     offset: int
     address: int
-    there: int
+    remote_address: int
     lines: Lines
 
 
-class Row(NamedTuple):
+class HaloPart(NamedTuple):
     """One part of the messages between this PE and a neighbour.
 
-    pe:   the neighbour;  here, there: number of the part among this PE's parts, and among the neighbour's parts
-    sent, received: the lines of the part
+    pe: number of the neighbour;  own_index, peer_index: index of the part on this PE, and on the neighbour
+    sent, received: the lines of the part in the two messages
     """
 
     pe: int
-    here: int
-    there: int
+    own_index: int
+    peer_index: int
     sent: End
     received: End
 
 
-def row_at(halo: Halo, part: int):
-    """A part of a row: an equal share of the lines of both messages."""
-    at, piece = part // halo.pieces * ROW_WORDS, part % halo.pieces
-    return Row(
-        read_peer(halo.messages, at),
-        read_peer(halo.messages, at + 1) * halo.pieces + piece,
-        read_peer(halo.messages, at + 2) * halo.pieces + piece,
-        end_at(halo, at + FIRST_WORDS, piece),
-        end_at(halo, at + FIRST_WORDS + END_WORDS, piece),
+def part_at(halo: Halo, k: int):
+    """Part k of the rows: an equal share of the lines of both messages of a row."""
+    first_word, piece = k // halo.pieces * ROW_WORDS, k % halo.pieces
+    return HaloPart(
+        read_peer(halo.messages, first_word),
+        read_peer(halo.messages, first_word + 1) * halo.pieces + piece,
+        read_peer(halo.messages, first_word + 2) * halo.pieces + piece,
+        end_at(halo, first_word + FIRST_WORDS, piece),
+        end_at(halo, first_word + FIRST_WORDS + END_WORDS, piece),
     )
 
 
-def end_at(halo: Halo, at: int, piece: int):
-    """One end of a message, from word number ``at`` on."""
-    n_lines = read_peer(halo.messages, at + 4)
+def end_at(halo: Halo, first_word: int, piece: int):
+    """The end of a message that words describe, the first of which has index ``first_word``."""
+    n_lines = read_peer(halo.messages, first_word + 4)
     lines = Lines(
-        read_peer(halo.messages, at + 5),
-        read_peer(halo.messages, at + 6),
-        read_peer(halo.messages, at + 7),
-        read_peer(halo.messages, at + 8),
-        read_peer(halo.messages, at + 9),
-        read_peer(halo.messages, at + 10),
+        read_peer(halo.messages, first_word + 5),
+        read_peer(halo.messages, first_word + 6),
+        read_peer(halo.messages, first_word + 7),
+        read_peer(halo.messages, first_word + 8),
+        read_peer(halo.messages, first_word + 9),
+        read_peer(halo.messages, first_word + 10),
         n_lines * piece // halo.pieces,
         n_lines * (piece + 1) // halo.pieces,
     )
     return End(
-        read_peer(halo.messages, at),
-        read_peer(halo.messages, at + 1),
-        read_peer(halo.messages, at + 2),
-        read_peer(halo.messages, at + 3),
+        read_peer(halo.messages, first_word),
+        read_peer(halo.messages, first_word + 1),
+        read_peer(halo.messages, first_word + 2),
+        read_peer(halo.messages, first_word + 3),
         lines,
     )
 

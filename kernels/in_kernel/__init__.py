@@ -1,4 +1,4 @@
-"""What a kernel of an application may call beside the primitives of ``kernels/block.py``: all names of these files."""
+"""Functions that an application's kernel may call, besides the primitives of ``kernels/block.py``."""
 
 from .all_sum import *  # noqa: F403
 from .exact import *  # noqa: F403

@@ -1,4 +1,4 @@
-"""Exact sums of float64: their bits depend on no order of threads, blocks and PEs.
+"""Exact sums of float64: their bits do not depend on the order of threads, blocks and PEs.
 
 A value is cut into BINS parts.  Part k is a multiple of unit k, 2**(TOP_BIT - BIN_BITS * k), and at most half of unit
 k - 1.  The parts of each bin are added as float64.  Up to MAX_VALUES values the sum of a bin is below 2**53 units, hence
@@ -16,11 +16,13 @@ BINS = 6
 BIN_BITS = 30
 TOP_BIT = 8
 WORD_BYTES = 8
-WORDS = 8  # of a sum: a word for each bin, the number of blocks whose sum was NaN, and a spare word
+WORDS = 8  # words of a sum: a word for each bin, the number of blocks whose sum was NaN, and a spare word
 WORDS_BYTES = WORD_BYTES * WORDS
-BAD_WORD = BINS  # counts blocks whose sum was NaN: then all their bins are
-MAX_VALUES = 1 << (54 - BIN_BITS)  # that a block may add before they become words; a thread may add a quarter of them
-MAX_TOTAL = 1 << (64 - BIN_BITS)  # values that may be added to one sum
+BAD_WORD = BINS  # index of the word that counts blocks whose sum was NaN
+MAX_VALUES = 1 << (
+    54 - BIN_BITS
+)  # the most values of a block before ``add_to_words``; a thread may add a quarter of them
+MAX_TOTAL = 1 << (64 - BIN_BITS)  # the most values of one sum
 
 LIMIT = 2.0 ** (TOP_BIT + BIN_BITS - 1)
 NAN = float("nan")
@@ -31,7 +33,7 @@ HALF = 1 << (BIN_BITS - 1)
 
 
 class Bins(NamedTuple):
-    """The sums of a thread, by bins.  Each bin but the last one starts at its ROUND."""
+    """The sums of a thread by bins.  Each bin but the last starts at its ROUND."""
 
     a: float
     b: float
@@ -42,7 +44,7 @@ class Bins(NamedTuple):
 
 
 def no_bins():
-    """The sum of nothing."""
+    """The bins of no values."""
     return Bins(ROUND_0, ROUND_1, ROUND_2, ROUND_3, ROUND_4, 0.0)
 
 
@@ -51,7 +53,7 @@ def add_to_bins(bins: Bins, x: float):
 
     A bin stays between 2**52 and 2**53 units, so that adding x to it rounds x to a multiple of its unit.  If x lies in
     the middle between two multiples, the rounding depends on the bin, and the next bins make up for it.  The last bin
-    drops the rest, always in the same way.  The first line keeps the compiler from fusing a product x with the first
+    drops the remainder, always in the same way.  The first line keeps the compiler from fusing a product x with the first
     addition, which would add another number.
     """
     x = x if abs(x) < LIMIT else NAN
@@ -84,7 +86,7 @@ def in_units(bins: Bins):
 
 
 class SumWords(NamedTuple):
-    """The words of a sum: of its bins, and the number of blocks whose sum was NaN."""
+    """The words of a sum: a word for each bin, and the number of blocks whose sum was NaN."""
 
     a: int
     b: int
@@ -96,7 +98,7 @@ class SumWords(NamedTuple):
 
 
 def read_sum(words: int):
-    """The float64 of the WORDS words at address ``words``."""
+    """The float64 that the WORDS words at address ``words`` represent."""
     a, b, c = read_epoch(words, 0), read_epoch(words, 1), read_epoch(words, 2)
     d, e, f = read_epoch(words, 3), read_epoch(words, 4), read_epoch(words, 5)
     return as_float(SumWords(a, b, c, d, e, f, read_epoch(words, BAD_WORD)))

@@ -1,7 +1,7 @@
 """Direct Reduce: every PE puts the root its vector, piece by piece with a signal each; one latency step.
 
-Source: the pushed one-shot of AllReduce (one_shot.py), to one PE.  One latency step; the root
-receives n-1 vectors, so this is for two PEs.
+Source: the pushed one-shot of AllReduce (one_shot.py), to one PE.  The root receives n-1
+vectors, so this is for two PEs.
 """
 
 from ..algorithm import per_pe
@@ -17,8 +17,8 @@ def direct(pe: PE, call: Reduction, work: Work):
 
     inbox   (blocks, 2 buffers), a buffer holds (n_pes sources,) slots
     outbox  (blocks, 2 buffers) is scratch
-    signals (blocks, 3, n_pes) words: a source's piece of an even, of an odd epoch is here; the epoch that a PE has read,
-            or needs no more
+    signals (blocks, 3, n_pes) words: a source's piece of an even, of an odd epoch has arrived; the last epoch that a
+            PE has read, or does not need
     """
     first = block_words(work, 3 * pe.n_pes)
     read = word(first, 2 * pe.n_pes)  # (n_pes,) words
@@ -34,12 +34,13 @@ def direct(pe: PE, call: Reduction, work: Work):
             combine(pe, own, slots, scratch)
             signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)
         else:
-            wait(pe.ctx, word(read, call.root), untag_epoch(work, epoch - 2), call.root)  # what this one overwrites
+            # This piece overwrites that of epoch e-2, which the root must have read.
+            wait(pe.ctx, word(read, call.root), untag_epoch(work, epoch - 2), call.root)
             message = Message(slot_at(slots, pe.me), own.src, own.nbytes, call.root)
             put_signal(pe.ctx, message, word(arrived, pe.me), epoch)
         start += stride
     if pe.me != call.root:
-        signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)  # this PE may be the root next time
+        signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)  # this PE may be the root of the next call
     store_epoch(work, epoch)
 
 

@@ -1,4 +1,4 @@
-"""Gathered Reduce: each PE but the root adds up another piece and gives it to the root; two latency steps.
+"""Gathered Reduce: each PE but the root adds up a different piece and sends it to the root; two latency steps.
 
 Source: reduce-scatter and gather, Rabenseifner's reduce for long vectors (2004), in one
 latency step each.  No PE sends or receives the vector more than once.
@@ -17,10 +17,10 @@ def gathered(pe: PE, call: Reduction, work: Work):
 
     inbox   (blocks, 2 buffers), a buffer holds (n_pes sources,) slots: parts, and on the root results
     outbox  (blocks, 2 buffers): this PE's result, then scratch
-    signals (blocks, 5, n_pes) words: of an even, of an odd epoch, a source's part is here and its result is; the epoch
+    signals (blocks, 5, n_pes) words: a source's part, its result has arrived, for an even, an odd epoch; the last epoch
             that a PE has read
     """
-    pieces = pe.n_pes - 1  # of a round: piece j is for the (j+1)-th PE after the root
+    pieces = pe.n_pes - 1  # pieces of a round: the (j+1)-th PE after the root adds up piece j
     arrived = block_words(work, 5 * pe.n_pes)
     read = word(arrived, 4 * pe.n_pes)  # (n_pes,) words
     epoch, start, stride = first_round(work, pieces * call.piece_elems)
@@ -30,7 +30,7 @@ def gathered(pe: PE, call: Reduction, work: Work):
         second = word(first, pe.n_pes)  # (n_pes,) words
         slots = inbox_slots(work, epoch, pe.n_pes)
         own_slot, result = slot_at(slots, pe.me), outbox_of(work, epoch)
-        # No PE reads any more what this epoch's messages overwrite.
+        # All PEs have read the messages that this epoch's messages overwrite.
         wait_all(pe.ctx, read, untag_epoch(work, epoch - 2), pe.me, pe.n_pes)
         for k in range(1, pe.n_pes):
             to = peer(pe, k)

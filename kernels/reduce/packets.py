@@ -1,6 +1,6 @@
 """Reduce by packets: every PE sends the root its vector, without a barrier; one latency step.
 
-Source: the LL128 protocol of NCCL.  One latency step; the root receives the vector n-1 times.
+Source: the LL128 protocol of NCCL.  The root receives n-1 vectors.
 """
 
 from ..algorithm import per_pe
@@ -16,7 +16,7 @@ def packets(pe: PE, call: Reduction, work: Work):
 
     inbox   (blocks, 2 buffers), a buffer holds (n_pes sources,) slots of packets
     outbox  (blocks, 2 buffers) is scratch
-    signals (blocks, n_pes) words: the epoch that a PE has read, or needs no more
+    signals (blocks, n_pes) words: the last epoch that a PE has read, or does not need
     """
     read = block_words(work, pe.n_pes)
     epoch, start, stride = first_round(work, call.piece_elems)
@@ -29,11 +29,12 @@ def packets(pe: PE, call: Reduction, work: Work):
             combine_packets(pe, own, incoming, scratch)
             signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)
         else:
-            wait(pe.ctx, word(read, call.root), untag_epoch(work, epoch - 2), call.root)  # what these overwrite is read
+            # These packets overwrite those of epoch e-2, which the root must have read.
+            wait(pe.ctx, word(read, call.root), untag_epoch(work, epoch - 2), call.root)
             send_packets(pe.ctx, Message(slot_at(incoming.slots, pe.me), own.src, own.nbytes, call.root), epoch)
         start += stride
     if pe.me != call.root:
-        signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)  # this PE may be the root next time
+        signal_all(pe.ctx, read, untag_epoch(work, epoch), pe.me, pe.n_pes)  # this PE may be the root of the next call
     store_epoch(work, epoch)
 
 

@@ -1,7 +1,6 @@
 """Ring Reduce: partials go down the ring to the root; each PE sends the vector once, to one neighbour.
 
-Source: the chain, or pipeline, of MPI libraries and NCCL's ring Reduce.  Each PE but
-the root sends the vector once, as partials, to one neighbour.
+Source: the chain, or pipeline, of MPI libraries and NCCL's ring Reduce.
 """
 
 from ..algorithm import PARTIALS, Algorithm
@@ -11,16 +10,16 @@ from ..records import PE, Message, Reduction, Work
 from ..slots import block_words, inbox_of, outbox_of, word
 from ..steps import load_counter, neighbours, piece, rounds, store_counter, untag_epoch
 
-WORDS = 6  # of a block
+WORDS = 6  # signal words of a block
 
 
 def ring(pe: PE, call: Reduction, work: Work):
     """On PE root, out (n_elems,) = op over all PEs of src (n_elems,); out may be src.
 
-    Nothing goes over the link out of the root, so each link counts its own messages: roots may change from call to call.
+    No message goes over the link out of the root.  Each link counts its own messages, as the root may change.
     inbox, outbox (blocks, 2 buffers), a buffer holds piece_elems partials
-    signals       (blocks, 3, 2) words: of a buffer, pred's piece is here; succ has read one; and what
-                  this PE alone counts, the pieces that it sent to succ and took from pred
+    signals       (blocks, 3, 2) words: pred's piece has arrived in a buffer; succ has read a buffer; and
+                  this PE's own counts: pieces sent to succ, pieces received from pred
     """
     succ, pred = neighbours(pe)
     arrived = block_words(work, WORDS)  # (2,) words
@@ -31,8 +30,8 @@ def ring(pe: PE, call: Reduction, work: Work):
         own = piece(call, start)
         src, partial = own.src, work.inbox
         if pred != call.root:
-            # pred sends this piece once it knows that the one before the last is read, and has taken the word that
-            # says so: two buffers are enough, and two words.
+            # Before pred sends this piece it has waited for the signal that the piece two before it has been read: two
+            # buffers and two words suffice.
             taken += 1
             partial = inbox_of(work, taken)
             wait(pe.ctx, word(arrived, taken & 1), taken, pred)
@@ -41,7 +40,9 @@ def ring(pe: PE, call: Reduction, work: Work):
         else:
             sent += 1
             inbox, outbox = inbox_of(work, sent), outbox_of(work, sent)
-            wait(pe.ctx, word(read, sent & 1), untag_epoch(work, sent - 2), succ)  # then this outbox is free as well
+            wait(
+                pe.ctx, word(read, sent & 1), untag_epoch(work, sent - 2), succ
+            )  # this buffer of the outbox is free, too
             if pred == call.root:
                 to_partials(pe.ctx, outbox, src, own.n_elems)
             else:

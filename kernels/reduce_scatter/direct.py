@@ -1,8 +1,7 @@
 """Direct ReduceScatter: every PE puts each other PE its chunk, piece by piece; one latency step.
 
 Source: the pushed one-shot of AllReduce (one_shot.py).  One piece is under way while
-the one before it is added up; its signal comes after that, when the piece has long
-arrived.  Each PE sends n-1 chunks, in one latency step.
+the piece before it is added up; its signal comes after that, when the piece has long arrived.
 """
 
 from ..algorithm import per_pe
@@ -14,11 +13,11 @@ from ..steps import fence_signal_all, first_round, peer, piece_inside, store_epo
 
 
 def put_pieces(pe: PE, call: Reduction, work: Work, start: int, epoch: int):
-    """To every other PE the piece of its chunk that begins at element ``start``, in its slot of an epoch."""
-    part, at = piece_inside(call, start), slot_at(half_buffer_slots(work, epoch, pe.n_pes), pe.me)
+    """Put to every other PE the piece of that PE's chunk that begins at element ``start``."""
+    part, slot = piece_inside(call, start), slot_at(half_buffer_slots(work, epoch, pe.n_pes), pe.me)
     for k in range(1, pe.n_pes):
         to = peer(pe, k)
-        put(pe.ctx, at, part.src + to * call.n_elems * call.item_bytes, part.nbytes, to)
+        put(pe.ctx, slot, part.src + to * call.n_elems * call.item_bytes, part.nbytes, to)
 
 
 def direct(pe: PE, call: Reduction, work: Work):

@@ -1,6 +1,6 @@
 """ReduceScatter by packets: every PE sends each other PE its chunk, without a barrier; one latency step.
 
-Source: the LL128 protocol of NCCL.  One latency step.
+Source: the LL128 protocol of NCCL.
 """
 
 from ..packets import exchange_reduce_packets
@@ -20,7 +20,7 @@ def packets(pe: PE, call: Reduction, work: Work):
     epoch, start, stride = first_round(work, call.piece_elems)
     while start < call.n_elems:
         epoch += 1
-        # All PEs' packets of epoch e+1 prove that all have read epoch e: two buffers are enough.
+        # When packets of epoch e+1 have come from all PEs, all PEs have read epoch e: two buffers suffice.
         incoming = Packets(packet_slots(work, epoch, pe.n_pes), epoch)
         exchange_reduce_packets(pe, piece(call, start), chunk_bytes, incoming, outbox_of(work, epoch))
         start += stride

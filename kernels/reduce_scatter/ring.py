@@ -1,7 +1,6 @@
 """Ring ReduceScatter: partials go round the ring; n-1 messages a PE, all to one neighbour.
 
-Source: the first half of the ring AllReduce of Patarasu and Yuan (2009).  Each PE
-sends n-1 chunks of partials, in n-1 messages, all to one neighbour.
+Source: the first half of the ring AllReduce of Patarasu and Yuan (2009).
 """
 
 from ..algorithm import PARTIALS, Algorithm, per_peer
@@ -24,8 +23,8 @@ def ring(pe: PE, call: Reduction, work: Work):
     epoch = load_epoch(work)
     for start in rounds(call.n_elems, call.piece_elems):
         epoch += 1
-        # The last partial of epoch e+1 has passed through all PEs after they finished epoch e: two buffers are enough,
-        # and two sets of words.
+        # The last partial of epoch e+1 has passed through all PEs after they finished epoch e: two buffers and two sets
+        # of words suffice.
         inbox, outbox = inbox_of(work, epoch), outbox_of(work, epoch)  # (n_pes-1 steps,) slots
         arrived = words(work, epoch, pe.n_pes - 1)
         own = piece_inside(call, start)

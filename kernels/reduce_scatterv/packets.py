@@ -1,6 +1,6 @@
-"""ReduceScatterv by packets: every PE sends each other PE its part, which adds up what came; one latency step.
+"""ReduceScatterv by packets: every PE sends each other PE its part, and a PE adds up its parts; one latency step.
 
-Source: the LL128 protocol of NCCL, with a head that has the length of the part.  A PE adds up in the order of the PEs.
+Source: the LL128 protocol of NCCL, with a head that holds the length of the part.
 """
 
 from ..by_counts.packets import add_up, epoch_of, packet_algorithm, send_round, take_round
@@ -19,11 +19,11 @@ def packets(pe: PE, call: Parts, work: Work):
         copy_own(x)
         return
     epoch, r, goes_on = epoch_of(x, peer(pe, 1), 0), 0, True
-    more = send_round(x, 0)
+    has_next = send_round(x, 0)
     while goes_on:
-        goes_on = more
+        goes_on = has_next
         if goes_on:
-            more = send_round(x, r + 1)
+            has_next = send_round(x, r + 1)
         take_round(x, r, not goes_on)
         add_up(x, r, epoch + r)
         r += 1

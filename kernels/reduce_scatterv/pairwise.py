@@ -1,4 +1,4 @@
-"""Pairwise ReduceScatterv: every PE puts each other PE its part, which adds up what came in the order of the PEs.
+"""Pairwise ReduceScatterv: every PE puts each other PE its part, and a PE adds up its parts in the order of the PEs.
 
 Source: the pairwise exchange of MPI libraries, with a window of two messages for each pair of PEs.  Each PE sends n-1
 parts, in one latency step.
@@ -13,19 +13,19 @@ from ..records import PE, Parts, Work
 def pairwise(pe: PE, call: Parts, work: Work):
     """out = op over all PEs of part ``me`` of src; out may be that part.
 
-    inbox, signals: see ``exchange_parts``;  outbox: the same, and slot ``me`` is scratch for the partials of a piece
+    inbox, outbox, signals: see ``exchange_parts``;  slot ``me`` of the outbox is scratch for the partials of a piece
     """
     x = exchange_of(pe, call, work, EACH, pe.me)
     if pe.n_pes == 1:
         copy_own(x)
         return
-    r, more = 0, True
-    while more:
-        more = put_round(x, r)
-        later = reduce_round(x, r)
-        more = more or later
+    r, has_next = 0, True
+    while has_next:
+        has_next = put_round(x, r)
+        takes_next = reduce_round(x, r)
+        has_next = has_next or takes_next
         r += 1
-        sync()  # the counts of this round are there
+        sync()  # now all threads see the counts of this round
 
 
 ALGORITHM = message_algorithm(pairwise)

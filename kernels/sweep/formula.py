@@ -1,4 +1,4 @@
-"""The user's formula as kernels call it: with six neighbours, of which one- and two-dimensional formulas take some."""
+"""The call of the user's formula: kernels pass six neighbours, and the formula gets the neighbours of its dimensions."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -10,10 +10,10 @@ from ..static import Static, static
 class Stencil(NamedTuple):
     """A formula, and the grid and dtype for which kernels are compiled.
 
-    formula: (here, neighbours by dimension, minus before plus, n_args numbers, coefficient) -> the point's new value
-    n_dims:  dimensions of the grid;  dtype: of its fields, "float32" or "float64"
-    n_args:  how many numbers the formula takes after the neighbours
-    has_coefficient: True if its last parameter is the value of a field of coefficients
+    formula: (point, neighbours by dimension, minus before plus, n_args numbers, coefficient) -> the point's new value
+    n_dims:  number of dimensions of the grid;  dtype: dtype of its fields, "float32" or "float64"
+    n_args:  number of parameters of the formula after the neighbours
+    has_coefficient: True if the last parameter is the value of a field of coefficients
     """
 
     formula: Callable[..., Any]
@@ -28,17 +28,17 @@ class Stencil(NamedTuple):
         return {"float32": 4, "float64": 8}[self.dtype]
 
 
-def apply(stencil: Static[Stencil], here, neighbours, numbers, coefficient):
+def apply(stencil: Static[Stencil], point, neighbours, numbers, coefficient):
     """The new value of a point.
 
     neighbours:  (minus, plus) in each of the dimensions x, y, z; ignored in dimensions that the grid lacks
-    numbers:     those that ``read_numbers`` returned
-    coefficient: the coefficient at the point; ignored if there is none
+    numbers:     the tuple that ``read_numbers`` returned
+    coefficient: coefficient at the point; ignored if the formula has none
     """
     x, y, z = neighbours
-    beside = x + y + z if stencil.n_dims == 3 else y + z if stencil.n_dims == 2 else z
-    rest = (*numbers, coefficient) if stencil.has_coefficient else numbers
-    return stencil.formula(here, *beside, *rest)
+    used = x + y + z if stencil.n_dims == 3 else y + z if stencil.n_dims == 2 else z
+    parameters = (*numbers, coefficient) if stencil.has_coefficient else numbers
+    return stencil.formula(point, *used, *parameters)
 
 
 def read_numbers(stencil: Static[Stencil], values):
@@ -48,6 +48,6 @@ def read_numbers(stencil: Static[Stencil], values):
 
 def apply_once(stencil: Static[Stencil], ctx, field: Elements, values: Elements):
     """A kernel that computes the formula once, to find its compile errors quickly."""
-    here = load(field, 0)
-    neighbours = (here, here), (here, here), (here, here)
-    store(field, 0, apply(stencil, here, neighbours, read_numbers(stencil, values), here))
+    point = load(field, 0)
+    neighbours = (point, point), (point, point), (point, point)
+    store(field, 0, apply(stencil, point, neighbours, read_numbers(stencil, values), point))

@@ -1,14 +1,15 @@
-"""The norm of a sweep's changes.  Its bits depend on no order of threads, blocks and PEs.
+"""The norm of a sweep's changes.  Its bits do not depend on the order of threads, blocks and PEs.
 
     squares = no_squares()                           before a thread's points
     squares = add_group(squares, value)              for each group, or add_values(n, squares, values)
-    add_squares_to_words(words, squares)             after a thread's points: to the words of the sweep
+    add_squares_to_words(words, squares)             after a thread's points: add to the words of the sweep
 
-A group is GROUP_BYTES of a row, and begins at a multiple of its number of points in the whole grid.  Its value is the sum
-of the squares of its changes, in the field's dtype: each half by ``half_sum``, then both.  A change beyond the grid is 0.
+A group is GROUP_BYTES of a row.  It begins at an index in the whole grid that is a multiple of its number of points.
+Its value is the sum of the squares of its changes, in the field's dtype: each half by ``half_sum``, then the sum of
+both halves. A change beyond the grid is 0.
 
 The values are added up exactly, as in ``kernels/in_kernel/exact.py``, but only WINDOW bins count: the first bin that is
-not empty, and the two bins after it.  Values are not negative, so the largest value determines the first bin.  Hence a
+not empty, and the next two bins.  Values are not negative, so the largest value determines the first bin.  Hence a
 thread keeps three bins, a window that begins at the bin of its largest value, and moves the window up when a larger value
 comes.  It scales the values, exactly, so that the window is always bins 0 to 2, with constants in the machine code.
 """
@@ -35,18 +36,18 @@ from ..static import Static, static
 
 GROUP_BYTES = 32
 WINDOW = 3  # bins
-COPIES = 8  # of the words of a sweep, a power of two; blocks add to different copies, to spread the atomic additions
-LEVEL_BYTES = COPIES * WORDS_BYTES  # of the words of one sweep
-LEVELS_OF_BLOCK = 64  # sweeps whose words one block clears or reads
-MAX_GROUPS = 1 << 20  # the most that a thread may add before ``add_squares_to_words``
+COPIES = 8  # copies of a sweep's words, a power of two: blocks add to different copies, to spread atomic additions
+LEVEL_BYTES = COPIES * WORDS_BYTES  # bytes of the words of a sweep
+LEVELS_OF_BLOCK = 64  # number of sweeps whose words a block clears or reads
+MAX_GROUPS = 1 << 20  # the most groups that a thread may add before ``add_squares_to_words``
 
-STEP = 2.0**BIN_BITS  # factor between two scales, which moves values by one bin
+STEP = 2.0**BIN_BITS  # factor between two scales: it moves values by one bin
 SCALE_0, SCALE_1, SCALE_2, SCALE_3 = (STEP**k for k in range(BINS - WINDOW + 1))
-# A value up to EDGE_k has nothing in the bins before bin k: half a unit is rounded to 0.
+# A value of at most EDGE_k adds 0 to the bins before bin k: half a unit is rounded to 0.
 EDGE_1, EDGE_2 = LIMIT / SCALE_1, LIMIT / SCALE_2
 QUICK = STEP / 4  # a scaled value below it has fewer than 2**51 units of bin 1
 ROUND_1_2 = ROUND_1 + ROUND_2  # exactly
-# Accumulators add up the bits of floats whose last bit is one unit: their low bits are the sum in units.
+# Accumulators add up the bits of floats whose last bit is one unit, so their low bits are the sum in units.
 LOW_BITS = 51
 HALF_LOW, LOW_MASK = 1 << (LOW_BITS - 1), (1 << LOW_BITS) - 1
 
@@ -54,8 +55,8 @@ HALF_LOW, LOW_MASK = 1 << (LOW_BITS - 1), (1 << LOW_BITS) - 1
 class Squares(NamedTuple):
     """The sum of a thread's values.
 
-    scale:   factor of the values, in the field's dtype: SCALE_0 to SCALE_3; 0 once a value was NaN or too large
-    a, b, c: the bins of the window, as sums of the bits of floats
+    scale:   factor of the values, in the field's dtype: SCALE_0 to SCALE_3; 0 after a value that is NaN or too large
+    a, b, c: bins of the window, as sums of the bits of floats
     """
 
     scale: Any
@@ -70,7 +71,7 @@ def no_squares():
 
 
 def group_points(item_bytes: int) -> Static[int]:
-    """Points of a group."""
+    """Number of points of a group."""
     return GROUP_BYTES // item_bytes
 
 
@@ -118,9 +119,9 @@ def add_values(
     in_all: Static[Callable[..., bool]] = as_is,
     raise_window: Static[Callable[..., Squares]] = raised,
 ):
-    """``add_group`` of each of n values, with one test of the window for all of them.
+    """``add_group`` of each of n values, with one test of the window for all values.
 
-    Several threads may share one window:
+    Several threads may share a window:
     in_all: (condition) -> True if it holds in all threads
     raise_window: ``raised`` to the highest window of all threads
     Scaled values below QUICK take fewer instructions: bin 1 also contains the part of bin 0.
@@ -150,7 +151,7 @@ def larger(x, y):
 
 
 def joined(join: Static[Callable[..., Any]], first: Static[int], n: Static[int], values):
-    """n values from ``first`` on, joined pairwise as a tree."""
+    """The join of n values, pairwise as a tree.  first: index of the first value"""
     if n == 1:
         return values[first]
     half = n // 2
@@ -168,14 +169,14 @@ def cut(squares: Squares, scaled: Any):
     """Add a scaled value, cut into bins as by ``add_to_bins``.  All differences are exact."""
     wide = 1.0 * scaled  # float64
     a = wide + ROUND_0
-    rest = wide - (a - ROUND_0)
-    b = rest + ROUND_1
-    c = rest - (b - ROUND_1_2)
+    remainder = wide - (a - ROUND_0)
+    b = remainder + ROUND_1
+    c = remainder - (b - ROUND_1_2)
     return Squares(squares.scale, squares.a + bits(a), squares.b + bits(b), squares.c + bits(c))
 
 
 def at_scale(squares: Squares, scale: Any):
-    """The squares with the window of ``scale``, at most their own scale.  Bins below the window are dropped."""
+    """The squares with the window of a lower ``scale``.  Bins below the window are dropped."""
     if scale == squares.scale:
         return squares
     if scale * real(STEP) == squares.scale:
@@ -186,12 +187,12 @@ def at_scale(squares: Squares, scale: Any):
 
 
 def multiples(accumulator):
-    """The sum of a bin in units, from an accumulator of ``Squares``."""
+    """The sum of a bin in units.  accumulator: a field of ``Squares``"""
     return ((accumulator + HALF_LOW) & LOW_MASK) - HALF_LOW
 
 
 def top_bin(scale: Any):
-    """The first bin of the window."""
+    """Index of the first bin of the window."""
     return 0 if scale < STEP else 1 if scale < STEP**2 else 2 if scale < STEP**3 else 3
 
 
@@ -202,34 +203,35 @@ def copy_of_words(words):
 
 def add_squares_to_words(words: Words, squares: Squares):
     """Add the sum of this thread to the words at address ``words``."""
-    at, top = copy_of_words(words), top_bin(squares.scale)
+    first_word, top = copy_of_words(words), top_bin(squares.scale)
     if squares.scale == 0:
-        add_shared(at, BAD_WORD, 1)
+        add_shared(first_word, BAD_WORD, 1)
     else:
-        add_shared(at, top, multiples(squares.a))
-        add_shared(at, top + 1, multiples(squares.b))
-        add_shared(at, top + 2, multiples(squares.c))
+        add_shared(first_word, top, multiples(squares.a))
+        add_shared(first_word, top + 1, multiples(squares.b))
+        add_shared(first_word, top + 2, multiples(squares.c))
 
 
 def clear_words(ctx, words: Words, levels):
-    """words (levels, COPIES, WORDS) = 0: a kernel of int64 elements, a block for each LEVELS_OF_BLOCK levels."""
+    """A kernel of int64 elements: words (levels, COPIES, WORDS) = 0, with a block for each LEVELS_OF_BLOCK levels."""
     first_level, stop = levels_of_block(levels)
     for k in lanes(first_level * COPIES * WORDS, stop * COPIES * WORDS):
         store(words, k, 0)
 
 
 def norms_of_words(ctx, norms: Elements, words: Words, levels):
-    """norms (levels,) of words (levels, COPIES, WORDS): a kernel of float64 elements, cut like ``clear_words``."""
+    """A kernel of float64 elements: norms (levels,) of words (levels, COPIES, WORDS), with the blocks of
+    ``clear_words``."""
     first_level, stop = levels_of_block(levels)
     for level in lanes(first_level, stop):
         store(norms, level, norm_at(words, level * COPIES * WORDS))
 
 
-def norm_at(words: Words, at):
-    """The norm of a sweep whose words (COPIES, WORDS) begin at word ``at``."""
-    a, b, c = summed(words, at), summed(words, at + 1), summed(words, at + 2)
-    d, e, f = summed(words, at + 3), summed(words, at + 4), summed(words, at + 5)
-    return norm_of(SumWords(a, b, c, d, e, f, summed(words, at + BAD_WORD)))
+def norm_at(words: Words, first_word):
+    """The norm of the sweep whose words (COPIES, WORDS) begin at index ``first_word``."""
+    a, b, c = summed(words, first_word), summed(words, first_word + 1), summed(words, first_word + 2)
+    d, e, f = summed(words, first_word + 3), summed(words, first_word + 4), summed(words, first_word + 5)
+    return norm_of(SumWords(a, b, c, d, e, f, summed(words, first_word + BAD_WORD)))
 
 
 def levels_of_block(levels):
@@ -238,7 +240,7 @@ def levels_of_block(levels):
 
 
 def summed(words, index):
-    """The sum of a word over its copies.  index: of the word in the first copy"""
+    """The sum of a word over its copies.  index: index of the word in the first copy"""
     total = 0
     for copy in range(COPIES):
         total += read_epoch(words, index + copy * WORDS)
@@ -246,7 +248,7 @@ def summed(words, index):
 
 
 def norm_of(words: SumWords):
-    """The norm from its words, the same bits in kernels and on the host."""
+    """The norm that words represent, with the same bits in kernels and on the host."""
     return sqrt(as_float(counting(words)))
 
 

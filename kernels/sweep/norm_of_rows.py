@@ -1,8 +1,8 @@
 """The norm of a user's sweep kernel: the threads of a block add up the groups of its rows.
 
 squares = squares_before(words)                  before the block's rows
-squares = add_rows(item_bytes, squares, rows)    some rows at a time
-add_squares_of_block(words, squares)             after them
+squares = add_rows(item_bytes, squares, rows)    for some rows at a time
+add_squares_of_block(words, squares)             after the block's rows
 """
 
 from math import nan
@@ -29,10 +29,10 @@ from .norm import (
 
 
 class SweptRows(NamedTuple):
-    """Rows of the two fields of a sweep, equal after the last point of a row, up to the end of its last group.
+    """Rows of the two fields of a sweep.  The fields are equal between a row's last point and the end of its last group.
 
     new, old: addresses of the first point, on a GPU multiples of GROUP_BYTES
-    pitch:    bytes from a row to the next
+    pitch:    bytes from a row to the next row
     n_rows:   number of rows;  points: number of points of a row
     """
 
@@ -67,18 +67,18 @@ def add_rows(item_bytes: Static[int], squares: Squares, rows: SweptRows):
             squares = add_row(item_bytes, squares, new + row * pitch, old + row * pitch, groups)
     else:
         for k in lanes(0, n_rows * groups):
-            at = k // groups * pitch + k % groups * GROUP_BYTES
-            value = group_value(item_bytes, (new + at) & -GROUP_BYTES, (old + at) & -GROUP_BYTES, 0)
+            offset = k // groups * pitch + k % groups * GROUP_BYTES
+            value = group_value(item_bytes, (new + offset) & -GROUP_BYTES, (old + offset) & -GROUP_BYTES, 0)
             squares = add_group(squares, value)
     return squares
 
 
 def add_row(item_bytes: Static[int], squares: Squares, new, old, groups):
     """Add a row on a CPU, by one thread.  The compiler vectorizes these loops."""
-    below = True
+    in_window = True
     for k in range(groups):
-        below &= group_value(item_bytes, new, old, k) * squares.scale <= real(LIMIT)
-    if not below:
+        in_window &= group_value(item_bytes, new, old, k) * squares.scale <= real(LIMIT)
+    if not in_window:
         for k in range(groups):
             squares = raised(squares, group_value(item_bytes, new, old, k))
     for k in range(groups):
@@ -94,7 +94,7 @@ def group_value(item_bytes: Static[int], new, old, group):
 
 
 def half_value(n: Static[int], new, old, first):
-    """The sum of the squares of n changes from ``first`` on."""
+    """The sum of the squares of n changes.  first: index of the first change"""
     total = real(0.0)
     for k in range(first, first + n):
         change = load(new, k) - load(old, k)

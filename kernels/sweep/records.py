@@ -1,4 +1,4 @@
-"""The records that kernels of sweeps take.  Addresses are those of this PE's memory.
+"""The records that kernels of sweeps take.  Addresses belong to this PE's memory.
 
 A three-dimensional grid has dimensions x, y, z, a two-dimensional one y, z, a one-dimensional one z.  z is contiguous.
 """
@@ -11,8 +11,8 @@ from ..primitive import Elements, Words
 class SweepFields(NamedTuple):
     """The arrays of a sweep.
 
-    new, old:    addresses of their element (0, .., 0), which lies in the halo
-    coefficient: address of that element of the field of coefficients; 0: none
+    new, old:    addresses of element (0, .., 0) of the fields, which lies in the halo
+    coefficient: address of element (0, .., 0) of the field of coefficients; 0: none
     plane, row:  elements from a point to the next point in x, and in y; in one dimension ``row`` is the storage's length
     """
 
@@ -35,10 +35,10 @@ class Box(NamedTuple):
 
 
 class Cut(NamedTuple):
-    """How a launch is cut into blocks.
+    """The division of a launch into blocks.
 
-    chunk: points of the first dimension that a block or a warp computes, one after another
-    lead:  elements of storage before a row's first element, which may be read
+    chunk: number of points of the first dimension that a block or a warp computes, one after another
+    lead:  number of elements of storage before a row's first element, which may be read
     """
 
     chunk: int
@@ -48,10 +48,10 @@ class Cut(NamedTuple):
 class Pass(NamedTuple):
     """A pass: new[box] = some sweeps of old.
 
-    live:    the points that the formula applies to
+    live:    points that the formula applies to
     values:  address of the formula's numbers
-    words:   address of the norm's words of the first level that has a norm, int64 (levels, COPIES, WORDS); 0: none
-    scratch: address of memory of this PE, on a multiple of 64 bytes
+    words:   address of the words (levels, COPIES, WORDS), int64, of the first level that has a norm; 0: none
+    scratch: address of memory of this PE, a multiple of 64 bytes
     """
 
     fields: SweepFields

@@ -1,8 +1,9 @@
 """All sweeps in one launch, which exchanges the halos before each pass of a few sweeps.
 
-    pass k reads    u    v    u    v     ...
-    its halos come  | put, wait |        Before it a PE puts its own points to the neighbours, and waits for theirs.
-    those of k + 1  | ready     |        Pass k does not read the other field's halos, so the neighbours may write them.
+    pass k reads     u    v    u    v     ...
+    halos of k       | put, wait |        Before pass k a PE puts its points to the neighbours, and waits for their
+    points. halos of k + 1   | ready     |        Pass k does not read the halos of the other field, so neighbours may
+    write them.
 
 A PE runs one block.  It saves the launches between the passes, and its data stays in its core's cache.
 """
@@ -18,10 +19,10 @@ from .records import Box, Cut, Pass, SweepFields
 
 
 class Passes(NamedTuple):
-    """The passes of a call: n_large of ``large`` sweeps, then others of ``small``.
+    """The passes of a call: n_large passes of ``large`` sweeps, then passes of ``small`` sweeps.
 
     n_passes: number of all passes
-    quiet:    how many sweeps at the start have no norm
+    quiet:    number of sweeps at the start that have no norm
     """
 
     n_passes: int
@@ -32,11 +33,11 @@ class Passes(NamedTuple):
 
 
 class SweepCall(NamedTuple):
-    """What the passes of a call share.
+    """The arguments that the passes of a call share.
 
-    fields: those of the first pass
-    sides:  1 for each bound of the box with a neighbour beyond it, else 0
-    values, scratch: as in ``Pass``;  words: of the first sweep that has a norm
+    fields: fields of the first pass
+    sides:  1 for each bound of the box that has a neighbour, else 0
+    values, scratch: as in ``Pass``;  words: address of the words of the first sweep that has a norm
     """
 
     fields: SweepFields
@@ -50,7 +51,7 @@ class SweepCall(NamedTuple):
 def resident_kernel(one_pass: Callable[..., None]) -> Callable[..., None]:
     """The kernel of all passes.  one_pass: the kernel of a pass, whose ``Cut`` is (sweeps, sweeps without a norm)"""
 
-    def kernel(ctx: int, call: SweepCall, passes: Passes, of_old: Halo, of_new: Halo):
+    def resident_sweeps(ctx: int, call: SweepCall, passes: Passes, of_old: Halo, of_new: Halo):
         """All passes.  of_old, of_new: the halos of the two fields"""
         quiet, words = passes.quiet, call.words
         halo_ready(ctx, of_old)
@@ -64,11 +65,11 @@ def resident_kernel(one_pass: Callable[..., None]) -> Callable[..., None]:
             quiet -= cut.lead
             sync()
 
-    return kernel
+    return resident_sweeps
 
 
 def exchange(ctx: int, k: int, last: int, of_old: Halo, of_new: Halo):
-    """Before pass k: exchange the halos that it reads, and allow the neighbours to write those of pass k + 1."""
+    """Before pass k, exchange the halos that it reads, and allow the neighbours to write the halos of pass k + 1."""
     if k % 2 == 0:
         put_and_wait(ctx, of_old)
         if k < last:

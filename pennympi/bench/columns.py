@@ -5,6 +5,7 @@ from .baselines import BASELINES
 from .result import Result, Row
 
 OURS = "pennympi"
+CLEARLY = 1.15  # two algorithms whose times differ by less than this factor have no order
 _FORM = f"{'time':>9s} {'p99':>9s} {'algbw':>7s} {'busbw':>7s} {'#wrong':>6s}"
 
 
@@ -50,6 +51,7 @@ def comparison(result: Result) -> list[str]:
     if len(names) < 2:
         return []
     lines = ["#", f"#{'size':>10s}  " + "  ".join(f"{name:>16s}" for name in names)]
+    slower: list[str] = []
     for group in groups:
         if len(groups) > 1:
             lines.append(f"# {group.rows[0].dtype} {group.rows[0].op}")
@@ -58,6 +60,13 @@ def comparison(result: Result) -> list[str]:
             us = {name: series[name][size].median_us for name in names if size in series[name]}
             cells = [f"{us[name]:16.2f}" if name in us else f"{'-':>16s}" for name in names]
             lines.append(f" {size_text(size):>10s}  {'  '.join(cells)}{_ratios(us)}")
+            own = [name for name in us if name not in BASELINES]
+            best = min(own, key=lambda name: us[name], default=OURS)
+            if OURS in us and us[OURS] > CLEARLY * us[best]:
+                slower.append(f"{best} at {size_text(size)}")
+    if slower:
+        remedy = ": run python -m pennympi tune" if result.rows[0].collective == "allreduce" else ""
+        lines.append(f"# auto is slower than {', '.join(slower)}{remedy}")
     return lines
 
 

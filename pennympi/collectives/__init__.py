@@ -1,1 +1,1 @@
-"""Each collective on the host side: what a call may be, and how it is launched."""
+"""The host side of the collectives: the checks of a call, and its launch."""

@@ -1,4 +1,4 @@
-"""AllReduce: the check of a call, what a plan may do beyond an eager call, and the methods of a team."""
+"""AllReduce: the check of a call, the algorithms that only plans can run, and the methods of a team."""
 
 from typing import Any, NoReturn, TypeVar
 
@@ -20,11 +20,11 @@ from ..selection.explanation import Explanation
 from .base import BLOCK_BYTES, Collective, CollectiveContext
 from .kinds import Addresses, Kind
 
-Given = TypeVar("Given", bound=Array)
+ArrayT = TypeVar("ArrayT", bound=Array)
 
 
 class AllReduce(Collective):
-    """out = op over all PEs of x, plus a residual if there is one."""
+    """out = op over all PEs of x, plus a residual if the call has one."""
 
     name = "allreduce"
     table = TABLE
@@ -39,7 +39,7 @@ class AllReduce(Collective):
 
     def check(self, x: Any, out: Any, op: Any, residual: Any = None) -> tuple[Addresses, Kind]:
         src, dst, _ = self.x_and_out(x, out)
-        try:  # without a call
+        try:  # a look-up is faster than a call
             name, dtype, numbers = src.dtype.reductions[op]
         except (KeyError, TypeError):
             name, dtype, numbers = reduction(op, src.dtype)
@@ -58,17 +58,17 @@ class AllReduce(Collective):
         if src.count != added.count or src.dtype is not added.dtype:
             check_alike(x=src, residual=added)
         if src.dtype.kind == "?":
-            raise ValueError("a residual is added, and the sum of two bools is none: convert the arrays to numbers")
+            raise ValueError("a residual is added, and bools have no sum: convert the arrays to numbers")
         check_apart("residual=out", residual=added, out=dst)
         return added
 
     def algorithm_of_plan(self, addresses: Addresses, call: Kind, algorithm: str | Algorithm) -> str | Algorithm:
-        """An algorithm that writes the peers' ``out``, where all PEs pass the same symmetric array.  Collective."""
-        if call.residual:  # none of them adds one
+        """An algorithm that writes the peers' ``out``, if all PEs pass the same symmetric array.  Collective."""
+        if call.residual:  # no such algorithm adds a residual
             return algorithm
         nbytes = call.n_elems * call.dtype.item_bytes
-        found = self.job.gather(self.arrays.locate(addresses[0], nbytes), "plan of an allreduce")
-        shared = found[0] is not None and all(one == found[0] for one in found)
+        locations = self.job.gather(self.arrays.locate(addresses[0], nbytes), "plan of an allreduce")
+        shared = locations[0] is not None and all(location == locations[0] for location in locations)
         return self._selection.choose(algorithm, nbytes, call.dtype.name, call.op, shared_out=shared)
 
     def single_pe_run(self, call: Kind) -> Run:
@@ -83,7 +83,7 @@ class AllReduce(Collective):
         return kernel.prepare(blocks, record, tuple(record._fields.index(name) for name in call.params))
 
     def with_follow_up(self, chosen: Algorithm, run: Run, call: Kind, work: Work) -> Run:
-        """The launch, and the copies by the copy engines after it where the algorithm has them."""
+        """The launch and, for an algorithm with ``copied``, the copies by the copy engines after it."""
         if chosen.copied is None or chosen.meet is None:
             return run
         backend, me, n_pes = self.backend, self.job.me, self.job.n_pes
@@ -98,7 +98,7 @@ class AllReduce(Collective):
 
         def run_and_copy(dst: int, src: int, stream: int) -> None:
             run(dst, src, stream)
-            backend.streams.hold_if_given_up(stream)  # garbage must not reach a peer that has not come yet
+            backend.streams.hold_if_given_up(stream)  # a PE that has given up must not write to a peer that is late
             for pe in peers:
                 backend.peers.copy(dst + low_bytes, nbytes, pe, stream)
             end(work.signals, work.epochs, stream)
@@ -107,32 +107,33 @@ class AllReduce(Collective):
 
 
 class Sums:
-    """AllReduce in any order and in the canonical one; which algorithm will run, and why."""
+    """The methods of AllReduce, in any order and in the canonical order."""
 
     def __init__(self, context: CollectiveContext, selection: Selection):
         self._guard, self._selection = context.guard, selection
         self._selections = {"any": selection, "canonical": selection.canonical()}
-        self._sums = {order: AllReduce(context, one) for order, one in self._selections.items()}
+        self._sums = {order: AllReduce(context, choice) for order, choice in self._selections.items()}
 
     def allreduce(
         self,
-        x: Given | MPI.InPlaceType,
-        out: Given | None = None,
+        x: ArrayT | MPI.InPlaceType,
+        out: ArrayT | None = None,
         op: Op = "sum",
         algorithm: AllReduceAlgorithm = "auto",
         stream: AnyStream | None = None,
         residual: Array | None = None,
         sms: int | None = None,
         order: Order = "any",
-    ) -> Given:
+    ) -> ArrayT:
         """out = op over all PEs of x, plus residual; returns out (x when out is None: in place).  Collective.
 
         x, out, residual: arrays of the same count and dtype; for a number call ``team.comm.allreduce``
-        Every PE gets the same bits, apart from its own residual.  The same kernel adds the residual: before 16-bit floats
-        are rounded (one_shot, one_shot_packets), or in float32 with a second rounding (two_shot, two_shot_packets).
-        residual may be out.
-        order: "canonical": the PEs' values of an element are added in the order of the PEs and rounded once, so its bits
-           depend on nothing else, such as the count or the algorithm.  Not every algorithm can do this
+        Every PE gets the same bits, except for its own residual.  The same kernel adds the residual, which may be out:
+        before 16-bit floats are rounded (one_shot, one_shot_packets), or in float32 with a second rounding (two_shot,
+        two_shot_packets).
+        order: "canonical": the PEs' values of an element are added in the order of the PEs, and the sum is rounded
+        once, so
+           its bits depend only on these values, not on the count or the algorithm.  Some algorithms can't do this
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
         """
         collective = self._sums.get(order) or _unknown(order)
@@ -154,7 +155,7 @@ class Sums:
     ) -> Plan:
         """A persistent ``allreduce``.  Collective.
 
-        Where out is the same symmetric array on every PE, the plan may write the peers' out directly.
+        If out is the same symmetric array on every PE, the plan may write the peers' out directly.
         Raises as ``allreduce``.
         """
         return (self._sums.get(order) or _unknown(order)).make_plan(algorithm, sms, x, out, op, residual)
@@ -162,14 +163,14 @@ class Sums:
     def explain(
         self, nbytes: int, dtype: DTypeLike = "float32", op: Op = "sum", sms: int | None = None, order: Order = "any"
     ) -> Explanation:
-        """What an AllReduce of ``nbytes`` bytes will run and why, its plan, and each algorithm's time in us.
+        """The algorithm that an AllReduce of ``nbytes`` bytes will run, the reason, its plan, and all algorithms' times.
 
         Not collective.
         Raises TypeError (sms), ValueError (nbytes, op, sms, order, PENNYMPI_ALGORITHM), Unsupported (dtype).
         """
         self._guard.check_open()
         if nbytes < 0:
-            raise ValueError(f"{nbytes} bytes: a size is not negative")
+            raise ValueError(f"nbytes is {nbytes}: give a size of 0 bytes or more")
         name, numbers, _ = reduction(op, dtype_of(dtype))
         chosen = self._selections.get(order) or _unknown(order)
         return chosen.explain(int(nbytes), numbers, name, self._sums["any"].limits(sms))

@@ -1,4 +1,4 @@
-"""What every collective needs on the host side: checked calls, workspaces, prepared launches and plans."""
+"""The host side of every collective: checked calls, workspaces, prepared launches and plans."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,14 +29,14 @@ from ..state import state
 from .kinds import NUMBERS, Addresses, Kind
 from .persistent import Launch, plan_of
 
-BLOCK_BYTES = 16384  # a block of a team of one PE copies at least this
+BLOCK_BYTES = 16384  # least bytes that a block copies in a team of one PE
 
 
 @dataclass(frozen=True)
 class CollectiveContext:
-    """What the collectives of a team share.
+    """The objects that the collectives of a team share.
 
-    sms: the multiprocessors that a call may hold when its own ``sms`` is None (None: all)
+    sms: number of multiprocessors that a call may hold if its own ``sms`` is None; None: all
     """
 
     backend: Backend
@@ -49,16 +49,16 @@ class CollectiveContext:
 
 
 class Collective:
-    """One collective of one team.  A subclass checks the arguments (``check``) and chooses the algorithm (``choose``).
+    """A collective of a team.  A subclass checks the arguments (``check``) and chooses the algorithm (``choose``).
 
     All calls of an algorithm, eager, planned and captured, share one workspace: ``Order`` runs them one
     after another, whatever their streams.
 
-    name:       of the call
-    table:      its algorithms by name
-    auto:       the name of the algorithm that "auto" runs, by (topology, bytes); None: its only one
-    in_parts:   an array has a part for each PE
-    runs_alone: its kernel runs on a team of one PE, too, and for a count of 0
+    name:       name of the call
+    table:      {name: algorithm}
+    auto:       (topology, bytes) -> name of the algorithm that "auto" runs; None: the only algorithm
+    in_parts:   True if an array has a part for each PE
+    runs_alone: True if the kernel also runs on a team of one PE, and for a count of 0
     """
 
     name = ""
@@ -74,14 +74,14 @@ class Collective:
         self._run_in_order = context.backend.streams.order.enqueue
         self._facts: Callable[[tuple[Any, ...]], tuple[Any, ...] | None] = context.backend.heap.facts
         self._launches: dict[tuple[Any, ...], Launch] = {}
-        self._checked: dict[tuple[Any, ...] | None, tuple[Launch, Addresses]] = {}  # by facts: calls seen before
+        self._checked: dict[tuple[Any, ...] | None, tuple[Launch, Addresses]] = {}  # {facts of a call: its launch}
 
     def check(self, *args: Any) -> tuple[Addresses, Kind]:
         """Check a call's arguments before anything is sent.  Raises TypeError, ValueError or Unsupported."""
         raise NotImplementedError
 
     def choose(self, algorithm: str | Algorithm, call: Kind) -> Algorithm:
-        """The algorithm to run.  Raises ValueError for an unknown name, Unsupported for one that cannot run here."""
+        """The algorithm to run.  Raises ValueError for an unknown name, Unsupported if it cannot run here."""
         if algorithm == "auto":
             algorithm = algorithm_for(self.name)
         if algorithm == "auto":
@@ -98,16 +98,16 @@ class Collective:
         return src, dst, self.arrays.holds(dst)
 
     def x_and_out(self, x: Any, out: Any, writes: bool = True) -> tuple[ArrayView, ArrayView, bool]:
-        """Both arrays, alike, or one array in place of both; and whether they are two, and out is symmetric.
+        """Both arrays, of equal count and dtype; True if they are two arrays and out is symmetric.
 
-        writes: this PE has the result.  Raises as ``Heap.array_view``, ValueError.
+        writes: True if this PE gets the result.  Raises as ``Heap.array_view``, ValueError.
         """
         if x is IN_PLACE:
             x, out = out, None
         in_place = not writes or out is None or out is x
         src = dst = self.backend.heap.array_view(x, writes and in_place)
         self.arrays.holds(src)
-        symmetric = False  # in place, no peer may write before this PE has sent
+        symmetric = False  # in place: peers may not write out before this PE has sent it
         if not in_place:
             dst = self.backend.heap.array_view(out, True)
             symmetric = self.arrays.holds(dst) and dst.address != src.address
@@ -115,7 +115,7 @@ class Collective:
         return src, dst, symmetric
 
     def algorithm_of_plan(self, addresses: Addresses, call: Kind, algorithm: str | Algorithm) -> str | Algorithm:
-        """The algorithm that a plan asks for where it may use more than an eager call.  Collective."""
+        """Lets a plan choose an algorithm that eager calls cannot run.  Collective."""
         return algorithm
 
     def single_pe_run(self, call: Kind) -> Run:
@@ -124,7 +124,7 @@ class Collective:
         nbytes = call.n_elems * call.dtype.item_bytes
         blocks = max(1, min(self.backend.max_blocks, nbytes // BLOCK_BYTES))
         run = kernel.prepare(blocks, (0, 0, nbytes, 0), (0, 1))
-        lock = self.backend.streams.order.lock  # which other calls hold in Order.enqueue
+        lock = self.backend.streams.order.lock  # the lock that other calls hold in Order.enqueue
 
         def copy(dst: int, src: int, stream: int) -> None:
             if dst != src:
@@ -134,7 +134,7 @@ class Collective:
         return copy
 
     def with_follow_up(self, chosen: Algorithm, run: Run, call: Kind, work: Work) -> Run:
-        """The launch together with the work that has to follow it in its stream."""
+        """The launch, and the work that follows it in its stream."""
         return run
 
     def run_eager(self, algorithm: str | Algorithm, stream: Any, sms: int | None, *args: Any) -> None:
@@ -151,10 +151,10 @@ class Collective:
         else:
             addresses, call = self.check(*args)
             key = call, algorithm, sms
-            found = self._launches.get(key)
-            if found:
-                self._enter(found.text)
-            launch = found or keep(self._launches, key, self._compile(call, algorithm, sms))
+            known = self._launches.get(key)
+            if known:
+                self._enter(known.text)
+            launch = known or keep(self._launches, key, self._compile(call, algorithm, sms))
             if facts:
                 keep(self._checked, facts, (launch, addresses))
         run, waits, _ = launch
@@ -164,7 +164,7 @@ class Collective:
             run(*addresses, handle)
 
     def make_plan(self, algorithm: str | Algorithm, sms: int | None, *args: Any) -> Plan:
-        """A persistent call that keeps its arrays alive, and ends with them.  Collective."""
+        """A persistent call, which keeps its arrays alive and ends when they are freed.  Collective."""
         self._guard.check_open()
         addresses, call = self.check(*args)
         self.limits(sms)
@@ -175,13 +175,13 @@ class Collective:
         return plan_of(self.backend, self.arrays, self._enter, launch, addresses, args)
 
     def limits(self, sms: int | None) -> Limits:
-        """What a launch may use.  Raises TypeError or ValueError unless ``sms`` is None or a positive int."""
+        """The limits of a launch.  Raises TypeError or ValueError unless ``sms`` is None or a positive int."""
         most = self.backend.max_blocks
         sms = self._sms if sms is None else sms
         return Limits(most if sms is None else min(positive("sms", sms), most), self.backend.buffer_bytes)
 
     def _describe(self, call: Kind, chosen: Algorithm | None = None, sms: int | None = None, plan: int = 0) -> str:
-        """A call in words that are the same on every PE, and differ where the messages do."""
+        """The text of a call: the same on every PE, and different for calls with different messages."""
         first, *words = call.words
         words.insert(0, f"{self.name} of {f'{self.job.n_pes} x ' if self.in_parts else ''}{first}")
         words += [f"by {chosen.name}" if chosen else "", "" if sms is None else f"sms={sms}"]
@@ -189,9 +189,9 @@ class Collective:
         return ", ".join(word for word in words if word)
 
     def _compile(self, call: Kind, algorithm: str | Algorithm, sms: int | None, plan_number: int = 0) -> Launch:
-        """Choose the algorithm, cut the call into pieces, and compile the kernel.  Every PE does so in the same order.
+        """Choose the algorithm, divide the call into pieces, and compile the kernel, in the same order on every PE.
 
-        plan_number: of the plan that is made, 0 for an eager call, which is entered here, before anything is sent
+        plan_number: number of the plan; 0: an eager call, which is entered here, before anything is sent
         """
         n_pes, limits, (count, dtype) = self.job.n_pes, self.limits(sms), call.size
         if reason := too_many_pes(call.op, dtype, n_pes):
@@ -221,6 +221,6 @@ class Collective:
 
 
 def constants(kernel: Callable[..., Any], dtype: DType, n_pes: int, open_params: Sequence[str] = ()) -> dict[str, int]:
-    """The values of a kernel's parameters that are compiled in: all of ``CONSTANTS`` but those that calls set."""
+    """The values of a kernel's constant parameters: all of ``CONSTANTS`` except the parameters that calls set."""
     values = dict.fromkeys(CONSTANTS, 0) | {"n_pes": n_pes, "item_bytes": dtype.item_bytes, "acc_bytes": dtype.acc_bytes}
     return {name: values[name] for name in CONSTANTS if name in parameters(kernel) and name not in open_params}

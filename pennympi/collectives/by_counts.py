@@ -1,6 +1,6 @@
 """The collectives whose parts have any length: the checks of their calls.
 
-They run on one PE too, and wherever the counts lie.
+They run on one PE, too, with counts on the host or on the device.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from ..arrays.operators import reduction
 from ..kernels import all_gatherv, all_to_allv, reduce_scatterv
 from ..kernels.algorithm import Algorithm
 from .base import Collective, CollectiveContext
-from .counts import Counts, CountsReader
+from .counts import CountsReader, PartCounts
 from .kinds import Addresses, Kind
 
 
@@ -28,7 +28,7 @@ class ByCounts(Collective):
         self._facts = self._facts_and_counts
 
     def run_eager(self, algorithm: str | Algorithm, stream: Any, sms: int | None, *args: Any) -> None:
-        """See ``Collective``.  What a graph has captured it reads whenever it is replayed."""
+        """See ``Collective``.  A graph reads the captured counts at each replay."""
         streams = self.backend.streams
         self._reader.begin(streams.capture_id(self._handle_of(stream)) != 0)
         super().run_eager(algorithm, stream, sms, *args)
@@ -41,7 +41,7 @@ class ByCounts(Collective):
         """``Heap.facts``, with counts that are lists or tuples of ints."""
         if self._reader.keeps:
             return None
-        others: list[Any] = []
+        arguments: list[Any] = []
         numbers: list[int] = []
         for arg in args:
             if type(arg) is list or type(arg) is tuple:
@@ -49,21 +49,21 @@ class ByCounts(Collective):
                     return None
                 numbers += arg
                 arg = len(arg)
-            others.append(arg)
-        facts = self.backend.heap.facts(tuple(others))
+            arguments.append(arg)
+        facts = self.backend.heap.facts(tuple(arguments))
         return None if facts is None else (*facts, *numbers)
 
     def alike(self, x: Any, out: Any) -> tuple[ArrayView, ArrayView]:
-        """Both arrays.  Raises as ``views``, ValueError where their dtypes differ."""
+        """Both arrays.  Raises as ``views``, and ValueError if their dtypes differ."""
         src, dst, _ = self.views(x, out)
         if src.dtype is not dst.dtype:
-            raise ValueError(f"x is of {src.dtype.name} and out of {dst.dtype.name}: give the same dtype")
+            raise ValueError(f"x has dtype {src.dtype.name} and out has dtype {dst.dtype.name}: give the same dtype")
         return src, dst
 
     @staticmethod
-    def addresses(src: ArrayView, dst: ArrayView, sent: Counts, taken: Counts) -> Addresses:
-        """All that a call changes."""
-        words = sent.counts, sent.starts, taken.counts, taken.starts
+    def addresses(src: ArrayView, dst: ArrayView, sent: PartCounts, received: PartCounts) -> Addresses:
+        """The values that differ between calls of one kind."""
+        words = sent.counts, sent.starts, received.counts, received.starts
         return (dst.address, src.address, *words, src.count, dst.count, src.dtype.item_bytes)
 
 
@@ -79,14 +79,14 @@ class AllGatherv(ByCounts):
         src, dst = self.alike(out if x is IN_PLACE else x, out)
         parts, me = self._reader.read(counts, displacements), self.job.me
         parts.check_fits(dst, "out", apart=True)
-        own = parts.part(me)
+        part = parts.part(me)
         if x is not IN_PLACE:
-            if own and src.count != own[0]:
-                raise ValueError(f"x has {src.count} elements and counts[{me}] is {own[0]}: give what this PE is to send")
-            if own and src.address == dst.address + own[1] * dst.dtype.item_bytes:
+            if part and src.count != part[0]:
+                raise ValueError(f"x has {src.count} elements and counts[{me}] is {part[0]}: pass the elements to send")
+            if part and src.address == dst.address + part[1] * dst.dtype.item_bytes:
                 src = dst
             elif overlap(src, dst):
-                raise ValueError("x and out overlap, and x is not known to be this PE's part of out: pass MPI.IN_PLACE")
+                raise ValueError("x and out overlap, and x may not be this PE's part of out: pass MPI.IN_PLACE as x")
         sent = parts if src.address == dst.address else self._reader.at_start(parts)
         return self.addresses(src, dst, sent, parts), Kind(parts.largest, src.dtype, counts=parts.text())
 
@@ -102,15 +102,15 @@ class ReduceScatterv(ByCounts):
         src, dst = self.alike(x, out)
         parts, me = self._reader.read(counts, None), self.job.me
         parts.check_fits(src, "x")
-        own, total = parts.part(me), sum(count for count, _ in parts.on_host)
-        if own and (src.count != total or dst.count != own[0]):
+        part, total = parts.part(me), sum(count for count, _ in parts.on_host)
+        if part and (src.count != total or dst.count != part[0]):
             raise ValueError(
                 f"x has {src.count} elements and out {dst.count}, and by counts x must have {total}, a part for each PE, "
-                f"and out {own[0]}, this PE's part"
+                f"and out {part[0]}, this PE's part"
             )
-        in_place = own and dst.address == src.address + own[1] * src.dtype.item_bytes
+        in_place = part and dst.address == src.address + part[1] * src.dtype.item_bytes
         if overlap(src, dst) and not in_place:
-            raise ValueError("x and out overlap, and out is not known to be this PE's part of x: pass a copy")
+            raise ValueError("x and out overlap, and out may not be this PE's part of x: pass a copy")
         name, dtype, numbers = reduction(op, src.dtype)
         kind = Kind(parts.largest * numbers, dtype, name, counts=parts.text(numbers))
         return self.addresses(src, dst, parts, self._reader.at_start(parts)), kind
@@ -126,13 +126,14 @@ class AllToAllv(ByCounts):
     def check(
         self, x: Any, out: Any, send_counts: Any, receive_counts: Any, send_displacements: Any, receive_displacements: Any
     ) -> tuple[Addresses, Kind]:
-        """See ``Collective``.  A PE knows its own counts alone: a message brings the other's, and the kernel compares."""
+        """See ``Collective``.  A PE knows only its own counts: messages bring the peers' counts, which the kernel
+        compares."""
         in_place, me = x is IN_PLACE, self.job.me
         src, dst = self.alike(out if in_place else x, out)
-        taken = sent = self._reader.read(receive_counts, receive_displacements, "receive_")
+        received = sent = self._reader.read(receive_counts, receive_displacements, "receive_")
         if in_place:
             if send_counts is not None or send_displacements is not None:
-                raise ValueError("x is MPI.IN_PLACE: what a PE sends are the parts of out; pass None as send_counts")
+                raise ValueError("x is MPI.IN_PLACE, so the parts of out are sent: pass None as send_counts")
         else:
             if send_counts is None:
                 raise TypeError("send_counts is None: give the number of elements for each PE")
@@ -140,10 +141,11 @@ class AllToAllv(ByCounts):
             if overlap(src, dst):
                 raise ValueError("x and out overlap: pass MPI.IN_PLACE as x, or a copy")
         sent.check_fits(src, "x")
-        taken.check_fits(dst, "out", apart=True)
-        own, back = sent.part(me), taken.part(me)
-        if own and back and own[0] != back[0]:
+        received.check_fits(dst, "out", apart=True)
+        part, received_part = sent.part(me), received.part(me)
+        if part and received_part and part[0] != received_part[0]:
             raise ValueError(
-                f"send_counts[{me}] is {own[0]} and receive_counts[{me}] is {back[0]}: a PE sends itself what it takes"
+                f"send_counts[{me}] is {part[0]} and receive_counts[{me}] is {received_part[0]} on PE {me}: "
+                "make the two counts for the PE itself equal"
             )
-        return self.addresses(src, dst, sent, taken), Kind(0, src.dtype, counts="parts of")
+        return self.addresses(src, dst, sent, received), Kind(0, src.dtype, counts="parts of")

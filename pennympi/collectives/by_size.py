@@ -1,4 +1,4 @@
-"""The collectives beside AllReduce whose parts have one size: the checks of their calls."""
+"""The checks of the collectives, except AllReduce, whose parts have one size."""
 
 from typing import Any
 
@@ -18,28 +18,29 @@ class BySize(Collective):
 
     @staticmethod
     def call(
-        src: ArrayView, dst: ArrayView, n_elems: int, dtype: DType, op: str = "", **more: Any
+        src: ArrayView, dst: ArrayView, n_elems: int, dtype: DType, op: str = "", **fields: Any
     ) -> tuple[Addresses, Kind]:
-        """What ``check`` returns.  more: other fields of ``Kind``"""
+        """The result of ``check``.  fields: other fields of ``Kind``"""
         aligned = not (src.address | dst.address) & 15
-        return (dst.address, src.address), Kind(n_elems, dtype, op, aligned, **more)
+        return (dst.address, src.address), Kind(n_elems, dtype, op, aligned, **fields)
 
     def check_part(self, src: ArrayView, dst: ArrayView, whole: str, part: str) -> None:
-        """Raise ValueError unless an array has a part for each PE, like the other one, which overlaps it in place only.
+        """Raise ValueError unless one array has a part for each PE, of the other array's size, and they overlap only
+        in place.
 
-        whole, part: which of the arrays is which, "x" or "out"
+        whole, part: names of the array of all parts and of the array of one part: "x" or "out"
         """
         n, me = self.job.n_pes, self.job.me
-        every, own = (src, dst) if whole == "x" else (dst, src)
-        if every.count != n * own.count or dst.dtype is not src.dtype:
+        whole_view, part_view = (src, dst) if whole == "x" else (dst, src)
+        if whole_view.count != n * part_view.count or dst.dtype is not src.dtype:
             raise ValueError(
                 f"x has {src.count} elements of {src.dtype.name} and out {dst.count} of {dst.dtype.name}: "
                 f"{whole} must have {n} times {part}'s, of the same dtype (a part for each PE)"
             )
-        if own.address != every.address + me * own.nbytes and overlap(src, dst):
+        if part_view.address != whole_view.address + me * part_view.nbytes and overlap(src, dst):
             raise ValueError(
                 f"x and out overlap, and {part} is not this PE's part of {whole}: for in place pass "
-                f"{part}={whole}[{me * own.count}:{(me + 1) * own.count}], or a copy"
+                f"{part}={whole}[{me * part_view.count}:{(me + 1) * part_view.count}], or a copy"
             )
 
 

@@ -1,4 +1,4 @@
-"""The collectives of a team, as its user calls them."""
+"""The methods of a team for its collectives."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar, overload
@@ -24,9 +24,9 @@ from .by_counts import AllGatherv, AllToAllv, ReduceScatterv
 from .by_size import AllGather, AllToAll, Broadcast, Reduce, ReduceScatter
 from .variable_counts import VariableCounts
 
-Given = TypeVar("Given", bound=Array)
+ArrayT = TypeVar("ArrayT", bound=Array)
 
-# beside AllReduce
+# all collectives except AllReduce
 ALL: tuple[type[Collective], ...] = (
     AllGather, ReduceScatter, Broadcast, Reduce, AllToAll, AllGatherv, ReduceScatterv, AllToAllv
 )  # fmt: skip
@@ -35,22 +35,22 @@ ALL: tuple[type[Collective], ...] = (
 class Collectives(Sums, VariableCounts):
     """Every PE of the team makes these calls in the same order, with the same counts, dtype, op and root.
 
-    They return at once and run in stream order, and can be captured in a CUDA graph.  On several streams, in plans,
-    graphs and other teams of the process too, they run in the order in which the process issued them.
+    They return at once and run in stream order, and a CUDA graph can capture them.  Calls on several streams, in plans,
+    in graphs and of other teams run in the order in which the process issued them.
     x, out: contiguous arrays on the team's device, symmetric or not, of any length and alignment; also in a buffer of
             mpi4py, [x, MPI.DOUBLE] or [x, count, MPI.DOUBLE], which names the array's own type.  MPI.IN_PLACE as x of
-            allreduce, reduce, all_to_all or all_gather: what out holds
+            allreduce, reduce, all_to_all or all_gather: the contents of out
     op:     "sum", "prod", "min", "max", or MPI.SUM, MPI.PROD, MPI.MIN, MPI.MAX; 16-bit floats are added in float32 and
             rounded once.  "mean" (or "avg"): the sum, divided by n_pes in the type of the sum, then rounded once to the
             type of x.  Of integers only "avg", whose sum can't overflow and which truncates toward zero.  Complex numbers
             have sum and mean.  Bools have "min" and "max", or MPI.LAND and MPI.LOR: logical and, logical or
     algorithm: a name of the tables in docs/algorithms.md, or "auto"
-    stream: of the team's device; None: the current one
-    sms:    how many multiprocessors the call may hold, the same on every PE; None: as given to init, or all.  Collectives
-            run one after another in any case
+    stream: a stream of the team's device; None: the current stream
+    sms:    number of multiprocessors that the call may hold, the same on every PE; None: the number of init, or all.
+            Collectives run one after another in any case
     Wrong arguments raise an error before anything is sent: TypeError (not an array, a stream or an int), ValueError
     (counts, dtypes, overlap, op, root, algorithm, sms), Unsupported (a dtype, or an algorithm that cannot run here).
-    The first call of a kind raises SymmetricHeapExhausted where no workspace is left.  If a peer never
+    The first call of a kind raises SymmetricHeapExhausted if the heap has no room for its workspace.  If a peer never
     calls, PeerTimeout is raised: by this call on CPUs, by the next call or ``synchronize`` on GPUs.  If PEs make
     different calls, CollectiveMismatchError is raised by a PE that waits, or at the next meeting of all PEs.
     A ``plan_`` of each collective makes a persistent call on these arrays, to be called as plan(stream).
@@ -77,11 +77,11 @@ class Collectives(Sums, VariableCounts):
     def all_gather(
         self,
         x: Array | MPI.InPlaceType,
-        out: Given,
+        out: ArrayT,
         algorithm: AllGatherAlgorithm = "auto",
         stream: AnyStream | None = None,
         sms: int | None = None,
-    ) -> Given: ...
+    ) -> ArrayT: ...
 
     def all_gather(
         self,
@@ -94,9 +94,10 @@ class Collectives(Sums, VariableCounts):
         """out = the x of every PE, in the order of the PEs; returns out.  Collective.
 
         x: n elements
-        out: n_pes * n elements of the same dtype, which end up the same bits on every PE.  None: a new array, not
-             symmetric, as if x of all PEs were concatenated along the first axis: n_pes * x.shape[0] rows.  It is of
-             NumPy or CuPy, or a PyTorch tensor where x is one.  While a CUDA graph is captured, give out
+        out: n_pes * n elements of the same dtype, with the same bits on every PE.  None: a new array, not symmetric,
+        as if
+             x of all PEs were concatenated along the first axis: n_pes * x.shape[0] rows.  It is an array of NumPy or
+             CuPy, or a PyTorch tensor if x is a tensor.  During the capture of a CUDA graph, pass out
         In place when x is this PE's part of out, out[me * n : (me + 1) * n].
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
         """
@@ -126,12 +127,12 @@ class Collectives(Sums, VariableCounts):
     def reduce_scatter(
         self,
         x: Array | MPI.InPlaceType,
-        out: Given,
+        out: ArrayT,
         op: Op = "sum",
         algorithm: ReduceScatterAlgorithm = "auto",
         stream: AnyStream | None = None,
         sms: int | None = None,
-    ) -> Given: ...
+    ) -> ArrayT: ...
 
     def reduce_scatter(
         self,
@@ -145,8 +146,8 @@ class Collectives(Sums, VariableCounts):
         """out = this PE's part of op over all PEs of x; returns out.  Collective.
 
         x: n_pes * n elements, a part for each PE in the order of the PEs
-        out: n elements of the same dtype.  None: a new array, as ``all_gather`` makes one, with the rows of this PE's
-             part; the rows of x must be a multiple of n_pes
+        out: n elements of the same dtype.  None: a new array, as in ``all_gather``, with the rows of this PE's part; the
+             rows of x must be a multiple of n_pes
         In place when out is this PE's part of x, x[me * n : (me + 1) * n].
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
         """
@@ -163,12 +164,12 @@ class Collectives(Sums, VariableCounts):
 
     def broadcast(
         self,
-        x: Given,
+        x: ArrayT,
         root: int = 0,
         algorithm: BroadcastAlgorithm = "auto",
         stream: AnyStream | None = None,
         sms: int | None = None,
-    ) -> Given:
+    ) -> ArrayT:
         """x = the x of PE root; returns x, the same bits on every PE.  Collective.
 
         x: n elements
@@ -185,15 +186,15 @@ class Collectives(Sums, VariableCounts):
 
     def reduce(
         self,
-        x: Given | MPI.InPlaceType,
-        out: Given | None = None,
+        x: ArrayT | MPI.InPlaceType,
+        out: ArrayT | None = None,
         op: Op = "sum",
         root: int = 0,
         algorithm: ReduceAlgorithm = "auto",
         stream: AnyStream | None = None,
         sms: int | None = None,
-    ) -> Given | None:
-        """On PE root, out = op over all PEs of x; returns out there, None elsewhere.  Collective.
+    ) -> ArrayT | None:
+        """On PE root, out = op over all PEs of x; returns out on the root, None on other PEs.  Collective.
 
         x: n elements; if out is None, the root gets the result in x, and the x of the other PEs do not change
         out: n elements of the same dtype on the root; ignored on the other PEs
@@ -216,12 +217,12 @@ class Collectives(Sums, VariableCounts):
 
     def all_to_all(
         self,
-        x: Given | MPI.InPlaceType,
-        out: Given | None = None,
+        x: ArrayT | MPI.InPlaceType,
+        out: ArrayT | None = None,
         algorithm: AllToAllAlgorithm = "auto",
         stream: AnyStream | None = None,
         sms: int | None = None,
-    ) -> Given:
+    ) -> ArrayT:
         """Part pe of out = part ``me`` of the x of PE pe; returns out (x when out is None: in place).  Collective.
 
         x, out: n_pes parts of n elements, of the same dtype
@@ -241,16 +242,16 @@ class Collectives(Sums, VariableCounts):
         return self._all_to_all.make_plan(algorithm, sms, x, out)
 
     def _new_out(self, x: Any, stream: Any, rows_of_out: Callable[[int], int]) -> Any:
-        """A new array for a result of other rows than x.  Raises as ``all_gather``."""
+        """A new array for a result with another number of rows than x.  Raises as ``all_gather``."""
         self._guard.check_open()
         view, handle = self._backend.heap.array_view(x, False), self._backend.streams.handle(stream)
-        rows, *others = getattr(x, "shape", None) or (view.count,)  # an array of no dimensions is one row
-        shape = (rows_of_out(rows), *others)
-        new_empty = getattr(x, "new_empty", None)  # of a PyTorch tensor
+        rows, *sizes = getattr(x, "shape", None) or (view.count,)  # an array without dimensions is one row
+        shape = (rows_of_out(rows), *sizes)
+        new_empty = getattr(x, "new_empty", None)  # a method of PyTorch's tensors
         return new_empty(shape) if new_empty else self._backend.heap.new(shape, view.dtype, handle)
 
     def _rows_of_part(self, rows: int) -> int:
-        """The rows of one PE's part.  Raises ValueError."""
+        """Number of rows of a PE's part.  Raises ValueError."""
         if rows % self._job.n_pes:
             raise ValueError(f"x has {rows} rows, which is not divisible by {self._job.n_pes} PEs: pad it, or give out")
         return rows // self._job.n_pes

@@ -1,4 +1,4 @@
-"""Swapping arrays between two PEs."""
+"""Exchanges: two PEs swap arrays."""
 
 from typing import Any
 
@@ -15,9 +15,9 @@ from ..memory.workspace import Workspace, make_workspace
 from ..state import state
 from .base import CollectiveContext, Launch
 
-PIECE_BYTES = 65536  # of one message of one block
+PIECE_BYTES = 65536  # bytes in a message of a block
 MAX_BLOCKS = 32
-DST, SRC = 2, 3  # places of the addresses among a kernel's parameters
+DST, SRC = 2, 3  # indices of the addresses among a kernel's parameters
 
 
 class Exchange:
@@ -28,7 +28,7 @@ class Exchange:
         self._arrays, self._count = context.arrays, context.guard.count
         self._blocks = min(MAX_BLOCKS, backend.max_blocks)
         n, blocks = job.n_pes, self._blocks
-        # The pairwise forms may be called by two PEs alone, so nothing can be allocated later.
+        # Two PEs alone may call the pairwise forms, so this allocates the memory of all calls.
         staged = blocks * PIECE_BYTES if backend.peers.needs_scratch else 0
         self._pair: Workspace = make_workspace(
             backend, job, n * blocks * 2 * PIECE_BYTES, staged, n * blocks * 2, n * blocks
@@ -36,7 +36,7 @@ class Exchange:
         self._team: Workspace = make_workspace(backend, job, blocks * 2 * PIECE_BYTES, staged, blocks * 2 * n, blocks)
         self._run_in_order = backend.streams.order.enqueue
         self._launches: dict[tuple[Any, ...], Launch] = {}
-        self._checked: dict[tuple[Any, ...] | None, tuple[Launch, tuple[int, ...]]] = {}  # by facts: calls seen before
+        self._checked: dict[tuple[Any, ...] | None, tuple[Launch, tuple[int, ...]]] = {}  # {facts of a call: its launch}
 
     def swap(self, recv: Any, send: Any, pe: int, form: str, handle: int, stream: Any) -> None:
         """Swap with PE ``pe``, in stream order.  Raises TypeError or ValueError."""
@@ -65,11 +65,11 @@ class Exchange:
         return launch, (to.address, source.address)
 
     def _compile(self, count: int, dtype: DType, form: str, pe: int) -> Launch:
-        """A launch.  Its text is "" for one of two PEs alone, which others do not count."""
+        """A launch.  Its text is "" for a call of two PEs alone, which other PEs do not count."""
         chosen, me, n = TABLE[form], self._job.me, self._job.n_pes
-        both = "" if chosen.collective else f" between PEs {min(me, pe)} and {max(me, pe)}"
-        text = f"exchange of {count} {dtype.name}{both}, by {form}"
-        if both:
+        pair = "" if chosen.collective else f" between PEs {min(me, pe)} and {max(me, pe)}"
+        text = f"exchange of {count} {dtype.name}{pair}, by {form}"
+        if pair:
             self._job.control.write_down(text)
         nbytes = count * dtype.item_bytes
         blocks = max(1, min(self._blocks, -(-nbytes // PIECE_BYTES)))
@@ -78,4 +78,4 @@ class Exchange:
         arguments = (me, n, *Message(0, 0, nbytes, pe), *work, *(() if chosen.collective else (self._blocks,)))
         options = KernelOptions(constants={"n_pes": n})
         kernel = self._backend.compiler.kernel(chosen.kernel, f"exchange ({form})", options)
-        return Launch(kernel.prepare(blocks, arguments, (DST, SRC)), True, "" if both else text)
+        return Launch(kernel.prepare(blocks, arguments, (DST, SRC)), True, "" if pair else text)

@@ -1,4 +1,4 @@
-"""The kind of a call: what its launch depends on, beside the addresses of its arrays.  Calls of equal kinds share it."""
+"""The kind of a call: everything except addresses that its launch depends on.  Calls of equal kinds share a launch."""
 
 from typing import NamedTuple
 
@@ -7,20 +7,20 @@ from ..arrays.dtypes import DType
 from ..kernels.records import Parts, Reduction, Transfer
 
 BYTE = DTYPES["uint8"]  # kernels that only move data count bytes, whatever the dtype
-NUMBERS = ("root", "out_is_symmetric")  # the ``params`` that are no addresses
-Addresses = tuple[int, ...]  # of a call's arrays, in the order of ``params``
+NUMBERS = ("root", "out_is_symmetric")  # the ``params`` that are not addresses
+Addresses = tuple[int, ...]  # addresses of a call's arrays, in the order of ``params``
 
 
 class Kind(NamedTuple):
-    """A call by a kernel that takes a ``Reduction``, a ``Transfer`` or, where its parts have any length, ``Parts``.
+    """A call of a kernel that takes a ``Reduction``, a ``Transfer`` or, for parts of any length, ``Parts``.
 
-    n_elems:  of one PE's part, where an array has parts; of the largest part of all PEs, 0 if only the device knows it
+    n_elems:  number of elements of a PE's array or part; with counts, of the largest part, 0: only the device knows it
     op:       "" for a call that only moves data
-    aligned:  every address is a multiple of 16 bytes
-    root:     the PE that gets the result, or that sends; None: all do
-    residual: the call adds one
-    out_is_symmetric: peers may write ``out`` of this PE directly
-    counts:   of parts of any length, in words;  what changes is then among the addresses
+    aligned:  True if every address is a multiple of 16 bytes
+    root:     number of the PE that gets the result, or that sends; None: all PEs
+    residual: True if the call adds a residual
+    out_is_symmetric: True if peers may write ``out`` of this PE directly
+    counts:   text about the parts' lengths; "": a call without counts.  The counts are passed as addresses
     """
 
     n_elems: int
@@ -34,7 +34,7 @@ class Kind(NamedTuple):
 
     @property
     def params(self) -> tuple[str, ...]:
-        """The fields of the record that a call sets, first its addresses.  Of all others the machine code holds a 0."""
+        """The fields of the record that a call sets, first its addresses.  In the machine code all other fields are 0."""
         if self.counts:
             return Parts._fields[:9]
         if not self.op:
@@ -43,17 +43,17 @@ class Kind(NamedTuple):
 
     @property
     def size(self) -> tuple[int, DType]:
-        """What a plan cuts: elements, and their dtype."""
+        """The elements that a plan divides: their number and dtype."""
         return (self.n_elems, self.dtype) if self.op else (self.n_elems * self.dtype.item_bytes, BYTE)
 
     @property
     def words(self) -> list[str]:
-        """The call, in words that are the same on every PE."""
+        """The words of a text about the call, which are the same on every PE."""
         root = "" if self.root is None else f"root {self.root}"
         return [f"{self.counts or self.n_elems} {self.dtype.name}", self.op, "with a residual" * self.residual, root]
 
     def record(self, piece_elems: int) -> Reduction | Transfer | Parts:
-        """What the kernel takes, with 0 in place of the addresses.  piece_elems: as the plan cuts ``size``"""
+        """The record that the kernel takes, with 0 for the addresses.  piece_elems: the plan's elements in a piece"""
         count, dtype = self.size
         if self.counts:
             return Parts(0, 0, 0, 0, 0, 0, 0, 0, 0, dtype.item_bytes, piece_elems * dtype.item_bytes)

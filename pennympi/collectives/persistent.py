@@ -1,4 +1,4 @@
-"""Launches, and plans, which are persistent calls: made once, called often."""
+"""Launches, and plans: persistent calls, which are prepared once and run often."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, NoReturn
@@ -11,9 +11,9 @@ from ..memory.symmetric import SymmetricArrays
 class Launch(NamedTuple):
     """A compiled call that needs only its addresses and a stream.
 
-    run:     launches the kernel
-    waits:   True if the kernel waits for peers in a stream: then it takes its place in the order
-    text:    describes the call, in words that are the same on every PE
+    run:     function that launches the kernel
+    waits:   True if the kernel waits for peers in a stream, so that it belongs to the order
+    text:    text about the call, the same on every PE
     """
 
     run: Run
@@ -32,10 +32,10 @@ def plan_of(
 ) -> Plan:
     """A plan that runs a launch, keeps ``kept`` alive, and ends with its arrays and its team.
 
-    enter:     counts a call, see ``CallGuard.count``
-    addresses: of the plan's arrays;  numbers: what the launch leaves open, where that is not these addresses
+    enter:     function that counts a call, see ``CallGuard.count``
+    addresses: addresses of the plan's arrays;  numbers: arguments of the launch, if they are not these addresses
     """
-    given = numbers or addresses
+    arguments = numbers or addresses
     run, waits, text = launch
     handle_of, run_in_order = backend.streams.handle, backend.streams.order.enqueue
 
@@ -44,15 +44,15 @@ def plan_of(
         enter(text)
         handle = handle_of(stream)
         if waits:
-            run_in_order(run, given, handle, stream)
+            run_in_order(run, arguments, handle, stream)
         else:
-            run(*given, handle)
+            run(*arguments, handle)
 
     def end(why_not: Callable[[str], NoReturn]) -> None:
         nonlocal enter
         enter = why_not
 
-    plan.__name__ = plan.__qualname__ = f"plan of {text}"  # what repr shows
+    plan.__name__ = plan.__qualname__ = f"plan of {text}"  # for repr
     plan.arrays = kept  # type: ignore[attr-defined]
     arrays.plans.add(plan, addresses, end)
     return plan

@@ -17,18 +17,18 @@ from ..annotations import (
 from .base import CollectiveContext
 from .by_counts import AllGatherv, AllToAllv, ReduceScatterv
 
-Given = TypeVar("Given", bound=Array)
+ArrayT = TypeVar("ArrayT", bound=Array)
 
 
 class VariableCounts:
     """MPI's collectives whose names end with v.  Counts and displacements are numbers of elements, one for each PE.
 
-    On the host they are a sequence of ints: what does not fit is refused before anything is sent, and the counts of
-    all_gatherv and reduce_scatterv belong to the call that is compared between PEs.  On the device they are an int64
-    array (n_pes,), which the kernel reads when it runs: a plan or a graph can be replayed with other counts, and the
-    arrays have room for the most.  One that does not fit is a CountError there, and nothing is written outside the
-    arrays.  A PE that sends another number of elements than the receiver counts on: CollectiveMismatchError.  Both come
-    from a kernel: as of a PeerTimeout, this PE makes no more calls.
+    On the host they are a sequence of ints: a part that does not fit raises ValueError before anything is sent, and the
+    counts of all_gatherv and reduce_scatterv belong to the text by which PEs compare their calls.  On the device they are
+    an int64 array (n_pes,), which the kernel reads when it runs: a plan or a graph can be replayed with other counts, if
+    the arrays have room for the largest counts.  A part that does not fit then raises CountError, and the kernel writes
+    nothing outside the arrays.  If a PE sends another number of elements than its receiver expects,
+    CollectiveMismatchError is raised.  After an error of a kernel, as after PeerTimeout, this PE makes no more calls.
     Without displacements parts are packed, one after another in the order of the PEs.
     """
 
@@ -39,19 +39,19 @@ class VariableCounts:
     def all_gatherv(
         self,
         x: Array | MPI.InPlaceType,
-        out: Given,
+        out: ArrayT,
         counts: Counts,
         displacements: Counts | None = None,
         algorithm: AllGathervAlgorithm = "auto",
         stream: AnyStream | None = None,
         sms: int | None = None,
-    ) -> Given:
+    ) -> ArrayT:
         """Part pe of out = the x of PE pe, of counts[pe] elements; returns out.  Collective.
 
-        x: counts[me] elements, or room for more where the counts are on the device
+        x: counts[me] elements; if the counts are on the device, x may have more elements
         out: an array of the same dtype, in which part pe begins at displacements[pe]
-        counts: the same on every PE;  displacements: of this PE's out
-        In place when x is MPI.IN_PLACE, or this PE's part of out where the counts are on the host.
+        counts: the same on every PE;  displacements: starts of the parts in this PE's out
+        In place when x is MPI.IN_PLACE or, with counts on the host, this PE's part of out.
         Raises TypeError, ValueError, Unsupported, CountError, CollectiveMismatchError, PeerTimeout; see ``Collectives``.
         """
         self._all_gatherv.run_eager(algorithm, stream, sms, x, out, counts, displacements)
@@ -72,18 +72,18 @@ class VariableCounts:
     def reduce_scatterv(
         self,
         x: Array,
-        out: Given,
+        out: ArrayT,
         counts: Counts,
         op: Op = "sum",
         algorithm: ReduceScattervAlgorithm = "auto",
         stream: AnyStream | None = None,
         sms: int | None = None,
-    ) -> Given:
+    ) -> ArrayT:
         """out = this PE's part, of counts[me] elements, of op over all PEs of x; returns out.  Collective.
 
         x: a part for each PE, of counts[pe] elements, one after another;  out: an array of the same dtype
-        counts: the same on every PE, as of MPI's Reduce_scatter
-        The numbers are added up in the order of the PEs.  In place when out is this PE's part of x, and counts are on
+        counts: the same on every PE, as in MPI's Reduce_scatter
+        Values are added in the order of the PEs.  In place when out is this PE's part of x, and counts are on
         the host.
         Raises TypeError, ValueError, Unsupported, CountError, CollectiveMismatchError, PeerTimeout; see ``Collectives``.
         """
@@ -105,7 +105,7 @@ class VariableCounts:
     def all_to_allv(
         self,
         x: Array | MPI.InPlaceType,
-        out: Given,
+        out: ArrayT,
         send_counts: Counts | None,
         receive_counts: Counts,
         send_displacements: Counts | None = None,
@@ -113,13 +113,13 @@ class VariableCounts:
         algorithm: AllToAllvAlgorithm = "auto",
         stream: AnyStream | None = None,
         sms: int | None = None,
-    ) -> Given:
+    ) -> ArrayT:
         """Part pe of out = part ``me`` of the x of PE pe; returns out.  Collective.
 
         x, out: arrays of the same dtype, in which part pe has send_counts[pe], or receive_counts[pe], elements and begins
            at send_displacements[pe], or receive_displacements[pe]
         receive_counts[pe] is send_counts[me] on PE pe.
-        In place when x is MPI.IN_PLACE, and send_counts None: then PEs swap parts of the same length.
+        In place when x is MPI.IN_PLACE and send_counts is None: PEs then swap parts of the same length.
         Raises TypeError, ValueError, Unsupported, CountError, CollectiveMismatchError, PeerTimeout; see ``Collectives``.
         """
         displacements = send_displacements, receive_displacements

@@ -70,9 +70,12 @@ def listed(one: Type) -> Type:
 
 def add_sizes(add: Callable[..., Any], end: str) -> None:
     """Add the options of a range of sizes.  end: its default, in words"""
-    add("-b", "--minbytes", type=size(), default=1 << 10, metavar="SIZE", help="smallest size (1K)")
-    add("-e", "--maxbytes", type=size(), default=0, metavar="SIZE", help=f"largest size ({end})")
-    add("-f", "--stepfactor", type=real(1.001, 1e6), default=4, help="factor from one size to the next (%(default)g)")
+    text = "smallest size of a vector, in bytes, or as 64K or 1M (default: 1K)"
+    add("-b", "--minbytes", type=size(), default=1 << 10, metavar="SIZE", help=text)
+    text = f"largest size of a vector, in bytes (default: {end})"
+    add("-e", "--maxbytes", type=size(), default=0, metavar="SIZE", help=text)
+    text = "factor from one size to the next (default: %(default)g)"
+    add("-f", "--stepfactor", type=real(1.001, 1e6), default=4, metavar="F", help=text)
 
 
 def sizes_of(args: Namespace, end_bytes: int, step: int = 0) -> list[int]:

@@ -31,28 +31,41 @@ CALLS, WARMUP_CALLS = 20, 5
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options; -b -e -f -i -n -w -d -o -r -c mean the same as in nccl-tests."""
     add = parser.add_argument
-    add("case", choices=CASES, help="a collective")
+    add("case", choices=CASES, metavar="COLLECTIVE", help=f"what is measured: {', '.join(CASES)}")
     add_sizes(add, "64M; 1M without a GPU")
-    add("-i", "--stepbytes", type=size(), default=0, metavar="SIZE", help="step, instead of a factor")
-    add("--sizes", type=listed(size()), default=[], metavar="LIST", help="these sizes instead, such as 7,1023,64K")
-    add("-n", "--iters", type=whole(1, 10**6), default=0, help=f"calls of one measurement ({CALLS}, fewer for long ones)")
-    add("-w", "--warmup_iters", type=whole(0, 10**6), default=WARMUP_CALLS, help="calls before it (%(default)d)")
-    add("--budget-ms", type=real(0.01, 1e6), default=100, help="time for one number; more: more repeats (%(default)g)")
+    text = "bytes from one size to the next, instead of a factor (default: 0, by the factor)"
+    add("-i", "--stepbytes", type=size(), default=0, metavar="SIZE", help=text)
+    text = "these sizes, in bytes, instead of a range, such as 7,1023,64K (default: the range)"
+    add("--sizes", type=listed(size()), default=[], metavar="LIST", help=text)
+    text = f"number of calls of one measurement (default: {CALLS}, fewer for long ones)"
+    add("-n", "--iters", type=whole(1, 10**6), default=0, metavar="N", help=text)
+    text = "number of calls before it (default: %(default)d)"
+    add("-w", "--warmup_iters", type=whole(0, 10**6), default=WARMUP_CALLS, metavar="N", help=text)
+    text = "time for one number, in ms; more time is more repeats (default: %(default)g)"
+    add("--budget-ms", type=real(0.01, 1e6), default=100, metavar="MS", help=text)
     dtypes = names(DTYPES, "dtype", NCCL_NAMES)
-    add("-d", "--datatype", type=dtypes, default=["float32"], help="dtypes, or nccl-tests' names, or all (float32)")
-    add("-o", "--op", type=names(OPS, "op"), default=["sum"], help="some of sum, prod, min, max and avg, or all (sum)")
-    add("-r", "--root", type=whole(0, 1 << 20), default=0, help="the root of broadcast and reduce (%(default)d)")
-    text = "1 compares every element with the exact result (1)"
+    text = "dtypes of the elements, or nccl-tests' names, or all (default: float32)"
+    add("-d", "--datatype", type=dtypes, default=["float32"], metavar="LIST", help=text)
+    text = "reductions: some of sum, prod, min, max and avg, or all (default: sum)"
+    add("-o", "--op", type=names(OPS, "op"), default=["sum"], metavar="LIST", help=text)
+    text = "number of the PE that is the root of broadcast and reduce (default: %(default)d)"
+    add("-r", "--root", type=whole(0, 1 << 20), default=0, metavar="PE", help=text)
+    text = "whether every element is compared with the exact result (default: 1)"
     add("-c", "--check", type=whole(0, 1), default=1, metavar="0|1", help=text)
-    add("--eager", action="store_true", help="launch calls one by one, not in a CUDA graph")
-    add("--place", choices=("both", "out", "in"), default="both", help="out of place, in place, or both")
-    add("--symmetric", action="store_true", help="put the library's buffers in the symmetric heap")
+    add("--eager", action="store_true", help="launch calls one by one (default: in a CUDA graph, where there is a GPU)")
+    text = "where the result goes: out of place, in place, or both forms (default: both)"
+    add("--place", choices=("both", "out", "in"), default="both", help=text)
+    text = "put the library's buffers in the symmetric heap (default: in plain memory)"
+    add("--symmetric", action="store_true", help=text)
     baselines = names(BASELINES, "baseline", also_all=False)
-    add("--against", type=baselines, default=[], metavar="LIST", help=f"other libraries: {', '.join(BASELINES)}")
-    add("--algorithm", default="auto", help="auto, names, or each for all that can run (auto)")
-    add("--sms", type=whole(1, 1 << 10), default=0, metavar="N", help="multiprocessors that a call may hold at most")
-    add("--plan", action="store_true", help="measure persistent plans instead of calls")
-    add("--output", type=Path, metavar="JSON", help="write all results to a file")
+    text = f"other libraries to measure: {', '.join(BASELINES)} (default: none)"
+    add("--against", type=baselines, default=[], metavar="LIST", help=text)
+    text = "auto, which is what a call chooses, names of algorithms, or each for all that can run (default: auto)"
+    add("--algorithm", default="auto", metavar="LIST", help=text)
+    text = "number of multiprocessors that a call may hold at most (default: as many as it wants)"
+    add("--sms", type=whole(1, 1 << 10), default=0, metavar="N", help=text)
+    add("--plan", action="store_true", help="measure persistent plans (default: calls)")
+    add("--output", type=Path, metavar="JSON", help="file for all results (default: none)")
 
 
 def problem(args: argparse.Namespace) -> str:

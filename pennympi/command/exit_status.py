@@ -13,6 +13,7 @@ from .. import init
 from ..errors import PeerTimeout, PennympiError
 from ..files import FileError, why, why_unwritable
 from ..job import ending
+from ..notice import say
 from ..team import Team
 
 WRONG_USE, FAILED = 2, 1  # exit statuses
@@ -71,6 +72,6 @@ def show(text: str) -> None:
         sentence = f"python -m pennympi: stdout cannot be written: {why(error)}"
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python would fail again where it flushes
         if MPI.COMM_WORLD.size == 1:
-            ending.say(sentence)
+            say(sentence)
             raise SystemExit(FAILED) from None
-        ending.end(lambda: ending.say(sentence))
+        ending.end(lambda: say(sentence))

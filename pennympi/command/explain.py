@@ -9,15 +9,18 @@ from .arguments import size
 from .exit_status import WRONG_USE, Ended, show, started
 
 HELP = "which AllReduce algorithm runs for a size, and why"
-SIZES = [1 << k for k in range(10, 31, 4)]
+SIZES = [1 << 20]
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
-    add("sizes", nargs="*", type=size(0), default=SIZES, metavar="SIZE", help="sizes, such as 64K (1K to 1G)")
-    add("-d", "--datatype", choices=DTYPES, default="float32", help="a dtype (%(default)s)")
-    add("-o", "--op", choices=OPS, default="sum", help="a reduction (%(default)s)")
+    text = "sizes of the vector, in bytes, or as 64K (default: 1M)"
+    add("sizes", nargs="*", type=size(0), default=SIZES, metavar="SIZE", help=text)
+    text = f"dtype of the elements: {', '.join(DTYPES)} (default: %(default)s)"
+    add("-d", "--datatype", choices=DTYPES, default="float32", metavar="DTYPE", help=text)
+    text = f"reduction: {', '.join(OPS)} (default: %(default)s)"
+    add("-o", "--op", choices=OPS, default="sum", metavar="OP", help=text)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -28,7 +28,8 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     add = parser.add_argument
     add("arch", type=_arch, metavar="SM", help="architecture of the GPU, such as sm_90")
-    add("--beyond", action="store_true", help="for PEs that no pointer reaches; needs NVSHMEM's headers")
+    text = "for PEs that no pointer reaches, which needs NVSHMEM's headers (default: for one node)"
+    add("--beyond", action="store_true", help=text)
     add_program(parser)
 
 

@@ -11,10 +11,10 @@ HELP = "a table of nodes, devices, links, NICs and rails"
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
-    parser.add_argument(
-        "--topology", help="N-nodes-of-M (two-nodes-of-eight) or a TOML file, instead of PENNYMPI_TOPOLOGY"
-    )
-    parser.add_argument("--json", action="store_true", help="print JSON, with the rings of multi_ring")
+    text = "nodes that algorithms see, such as two-nodes-of-eight, or a TOML file (default: PENNYMPI_TOPOLOGY)"
+    parser.add_argument("--topology", metavar="NAME", help=text)
+    text = "print JSON, with the rings of multi_ring (default: a table)"
+    parser.add_argument("--json", action="store_true", help=text)
 
 
 def run(args: argparse.Namespace) -> int:

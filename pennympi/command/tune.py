@@ -6,17 +6,15 @@ do.  If PEs share cores or a GPU, nothing is measured: the table would mislead a
 
 import argparse
 import math
-import os
-import platform
 import secrets
 import time
-from collections import Counter
 from itertools import permutations
 from statistics import median
 
 from ..arrays.dtypes import TABLE as DTYPES
 from ..bench import setup
 from ..bench.cases import CASES
+from ..bench.columns import CLEARLY
 from ..bench.implementation import plain
 from ..bench.run import Options, Run
 from ..bench.this_library import Ours, algorithms
@@ -24,7 +22,6 @@ from ..bench.timing import Effort
 from ..kernels.algorithm import Topology
 from ..selection.find import users_path
 from ..selection.table import Series, Tuned, write
-from ..team import Team
 from ..units import size_text
 from .arguments import add_sizes, names, real, sizes_of
 from .exit_status import FAILED, WRONG_USE, Ended, check_writable, show, started, written
@@ -32,7 +29,6 @@ from .exit_status import FAILED, WRONG_USE, Ended, check_writable, show, started
 HELP = "measure all AllReduce algorithms, so that later runs choose the fastest"
 # From this size on, an algorithm that is this many times slower than the best is not measured at larger sizes.
 DROP_MIN_BYTES, DROP_RATIO = 4 << 20, 4
-CLEARLY = 1.15  # two algorithms whose times differ by less than this factor have no order
 MOST_ROUNDS = 6  # of measurements of one size
 
 
@@ -41,10 +37,12 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add_sizes(add, "1G; 64M without a GPU")
     dtypes = names(DTYPES, "dtype")
-    add("-d", "--datatype", type=dtypes, default=["float32", "bfloat16"], help="dtypes (float32,bfloat16)")
-    text = "time for one number; more where it is not stable (%(default)g)"
-    add("--budget-ms", type=real(0.01, 1e6), default=30, help=text)
-    add("--anyway", action="store_true", help="measure though PEs share cores, and keep sizes whose order is not stable")
+    text = "dtypes of the elements, or all (default: float32,bfloat16)"
+    add("-d", "--datatype", type=dtypes, default=["float32", "bfloat16"], metavar="LIST", help=text)
+    text = "time for one number, in ms; more where it is not stable (default: %(default)g)"
+    add("--budget-ms", type=real(0.01, 1e6), default=30, metavar="MS", help=text)
+    text = "measure though PEs share cores, and keep sizes whose order is not stable (default: refuse, and leave out)"
+    add("--anyway", action="store_true", help=text)
 
 
 def problem(args: argparse.Namespace) -> str:
@@ -65,7 +63,7 @@ def run(args: argparse.Namespace) -> int:
     """Measure, write the table and print the fastest algorithms.  Collective.  Raises Ended."""
     every_size, case = swept(args), CASES["allreduce"]
     with started(heap_bytes=setup.heap_bytes(0)) as team:
-        shared = crowded(team)
+        shared = team._backend.shared
         if shared and not args.anyway:
             remedy = "the times would mislead all later runs; start fewer ranks, or give --anyway"
             raise Ended(f"{shared}: {remedy}", WRONG_USE)
@@ -91,19 +89,6 @@ def run(args: argparse.Namespace) -> int:
         written(team, lambda: write(Tuned(note, tuple(series)), file))
         show(f"written to {file}: every later run on this machine uses it")
     return 0
-
-
-def crowded(team: Team) -> str:
-    """The cores or the GPU that several PEs share, in words, or "" if each has its own.  Collective."""
-    device, most = "cores", len(os.sched_getaffinity(0))
-    if team.backend == "cuda":
-        import cupy
-
-        device, most = f"GPU {cupy.cuda.runtime.deviceGetPCIBusId(cupy.cuda.runtime.getDevice())}", 1
-    for (host, shared, at_most), pes in Counter(team.gather((platform.node(), device, most))).items():
-        if pes > at_most:
-            return f"{pes} PEs share the {f'{at_most} ' if shared == 'cores' else ''}{shared} of {host}"
-    return ""
 
 
 def measured(runner: Run, ours: list[Ours], sizes: list[int], anyway: bool) -> Series:

@@ -11,7 +11,7 @@ import fcntl
 import hashlib
 import os
 import stat
-import sys
+import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -19,6 +19,7 @@ from contextlib import contextmanager, suppress
 from functools import cache
 from pathlib import Path
 
+from ..notice import say
 from ..settings import setting
 from ..wall_time import timed
 
@@ -27,11 +28,12 @@ LIBRARY = Path(__file__).parent.parent
 BACKENDS = ("cuda", "cuda/*", "host", "host/*", "stencil/on_cpu", "stencil/on_gpu", "stencil/on_gpu/*")
 FOLDERS = ("arrays", "compile", *BACKENDS, "job", "memory", "kernels", "kernels/*")
 SOURCES = ("*.py", *(f"{folder}/*.py" for folder in FOLDERS))
-ANNOUNCE_S = 3.0  # after so many seconds of compiling, a line on stderr says why the program takes long
+SILENT_S = 1.0  # of compiling, after which a line on stderr names the kernel that is compiled
 
 _reports = True
 _compiling = 0  # calls of made_once in progress
-_compiled_s = 0.0
+_unsaid_s = 0.0  # of compiling since the last line
+_place = ""  # of the kernel among those that are compiled together, such as " (2 of 5)"
 
 
 def compiling() -> bool:
@@ -55,11 +57,44 @@ def sources_digest() -> str:
     return digest.hexdigest()[:16]
 
 
-def made_once(label: str, facts: tuple[str, ...], make: Callable[[], bytes]) -> bytes:
+@contextmanager
+def numbered(number: int, count: int) -> Iterator[None]:
+    """Let lines say that the kernels compiled in the block are the one of this number, from 1 on, of ``count``."""
+    global _place
+    _place = f" ({number} of {count})"
+    try:
+        yield
+    finally:
+        _place = ""
+
+
+@contextmanager
+def announced(kernel: str, folder: Path | None = None) -> Iterator[None]:
+    """Name a kernel on stderr where it takes long to compile it, or to wait for the process that does.
+
+    The line comes when compiling has taken SILENT_S without one, by another thread, since the compiler does not return.
+    folder: where the machine code is kept; None: nowhere
+    """
+    global _unsaid_s
+    begin = time.monotonic()
+    kept = f"; later runs load it from {folder}" if folder else ""
+    line = threading.Timer(max(0.0, SILENT_S - _unsaid_s), say, [f"pennympi: compiling {kernel}{_place}{kept}"])
+    line.daemon = True
+    if _reports:
+        line.start()
+    try:
+        yield
+    finally:
+        line.cancel()
+        took_s = _unsaid_s + time.monotonic() - begin
+        _unsaid_s = took_s if took_s < SILENT_S else 0.0
+
+
+def made_once(label: str, facts: tuple[str, ...], make: Callable[[], bytes], kernel: str = "") -> bytes:
     """Return the entry from disk, or the result of ``make``, which then becomes the entry.
 
     Of the processes of a node the first to ask calls ``make``; the others wait for its entry.
-    label: the readable part of the entry's name
+    label: the readable part of the entry's name;  kernel: what a line about it calls it, "" if it is that
     facts: everything that the result depends on, except the library's sources
     If nothing can be written to disk, every process calls ``make``, and a warning says why.
     """
@@ -67,20 +102,18 @@ def made_once(label: str, facts: tuple[str, ...], make: Callable[[], bytes]) -> 
     _compiling += 1
     try:
         with timed("kernels: found on disk"):
-            return _made_once(label, "\n".join((sources_digest(), *facts)).encode(), make)
+            return _made_once(label, "\n".join((sources_digest(), *facts)).encode(), make, kernel or label)
     finally:
         _compiling -= 1
 
 
-def _made_once(label: str, described: bytes, make: Callable[[], bytes]) -> bytes:
-    global _compiled_s
+def _made_once(label: str, described: bytes, make: Callable[[], bytes], kernel: str) -> bytes:
     name = f"{''.join(c if c.isalnum() else '_' for c in label[:120])}_{hashlib.sha256(described).hexdigest()[:24]}"
     root = setting("PENNYMPI_CACHE_DIR")
     folder = _opened(root)
     if (found := _read(folder, name, described)) is not None:
         return found
-    begin = time.monotonic()
-    with _one_at_a_time(folder, name):
+    with announced(kernel, root if folder is not None else None), _one_at_a_time(folder, name):
         if (found := _read(folder, name, described)) is not None:
             return found
         with timed("kernels: compiled"):
@@ -89,10 +122,6 @@ def _made_once(label: str, described: bytes, make: Callable[[], bytes]) -> bytes
             _write(folder, name, _digest(described, content) + content)
         except OSError as error:
             _warn(root, error)
-    before_s, _compiled_s = _compiled_s, _compiled_s + time.monotonic() - begin
-    if _reports and before_s <= ANNOUNCE_S < _compiled_s:
-        with suppress(OSError, ValueError):  # a closed stderr must not end the program
-            print(f"pennympi: compiling kernels, which later runs load from {root}", file=sys.stderr, flush=True)
     return content
 
 

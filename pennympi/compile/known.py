@@ -124,8 +124,8 @@ def uses_static(function: Callable[..., Any]) -> bool:
 
 
 @lru_cache(MOST_KEPT)
-def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
-    """The annotations, evaluated; those that can't be are not static."""
+def read_annotations(function: Callable[..., Any]) -> dict[str, Any]:
+    """The annotations, evaluated; empty where one can't be."""
     try:
         return inspect.get_annotations(function, eval_str=True)
     except (NameError, AttributeError, TypeError):
@@ -134,13 +134,13 @@ def _annotations(function: Callable[..., Any]) -> dict[str, Any]:
 
 def static_parameters(function: Callable[..., Any]) -> list[str]:
     """The names of the parameters that are annotated ``Static[...]``."""
-    return [name for name, kind in _annotations(function).items() if name != "return" and _is_static(kind)]
+    return [name for name, kind in read_annotations(function).items() if name != "return" and _is_static(kind)]
 
 
 def returns_static(function: Any) -> bool:
     """Whether a function is annotated to return ``Static[...]``."""
     is_hashable = getattr(type(function), "__hash__", None) is not None
-    return callable(function) and is_hashable and _is_static(_annotations(function).get("return"))
+    return callable(function) and is_hashable and _is_static(read_annotations(function).get("return"))
 
 
 def _is_static(annotation: Any) -> bool:

@@ -2,9 +2,11 @@
 
 import ast
 import copy
+import os
 from types import CodeType, FunctionType
 from typing import Any
 
+from ..errors import KernelError
 from .syntax_tree import syntax_tree
 
 
@@ -13,12 +15,27 @@ class StaticError(TypeError):
 
 
 def place(function: Any, line: int | None = None) -> str:
-    """The file and line of a function, or of a line in it: "file:line"."""
-    return f"{function.__code__.co_filename}:{line or function.__code__.co_firstlineno}"
+    """The file and line of a function, or of a line in it: "file:line", from the current folder on."""
+    return f"{function.__code__.co_filename.removeprefix(_folder())}:{line or function.__code__.co_firstlineno}"
 
 
-def tree_of(function: FunctionType) -> ast.FunctionDef:
-    """The tree of a function's text, without its decorators.  Raises StaticError where the text is not to be had."""
+def _folder() -> str:
+    try:
+        return os.path.join(os.getcwd(), "")
+    except OSError:  # it was removed
+        return ""
+
+
+def at_line(function: Any, line: int | None, what: str) -> KernelError:
+    """The error for a mistake in a line of a function."""
+    return KernelError(f"{place(function, line)}: {what}")
+
+
+def tree_of(function: FunctionType, what: str = "a static loop") -> ast.FunctionDef:
+    """The tree of a function's text, without its decorators.  Raises StaticError where the text is not to be had.
+
+    what: it is for
+    """
     tree = copy.deepcopy(syntax_tree(function.__code__, function.__globals__))
     if isinstance(tree, ast.FunctionDef):
         tree.decorator_list = []
@@ -26,7 +43,7 @@ def tree_of(function: FunctionType) -> ast.FunctionDef:
     why = (
         "must be in a function that def makes" if tree else "needs the text of its function, which has not changed since"
     )
-    raise StaticError(f"{place(function)}: a static loop {why}")
+    raise StaticError(f"{place(function)}: {what} {why}")
 
 
 def code_of(tree: ast.FunctionDef, cells: tuple[str, ...], original: CodeType) -> CodeType:

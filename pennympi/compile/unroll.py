@@ -90,6 +90,7 @@ class _Writer(ast.NodeTransformer):
         result.__annotations__ = {name: one for name, one in original.__annotations__.items() if name not in values}
         result.__module__, result.__doc__ = original.__module__, original.__doc__
         result.written_from = original, tuple(sorted(values.items()))  # type: ignore[attr-defined]  # for its key
+        result.tree = self._tree  # type: ignore[attr-defined]  # for those who write more
         shown = ", ".join(f"{name}={value}" for name, value in values.items() if is_constant(value))
         result.__qualname__ = original.__qualname__ + (f"[{shown}]" if shown else "")
         return result

@@ -22,7 +22,7 @@ def make_backend(job: Job, heap_bytes: int | None) -> Backend:
     # One block a multiprocessor: the rest of it is for the user's kernels and for puts.
     max_blocks = min(job.gather(facts["multiProcessorCount"], "look at the devices"))
     # Where PEs share the device, their shares may have multiprocessors in common: not all blocks would find one.
-    shared = any(job.gather(joined.n_sharing > 1, "look at the devices"))
+    n_sharing = max(job.gather(joined.n_sharing, "look at the devices"))
     heap = Heap(job, joined.segments, joined.setup)
     peers = Peers(job, joined, numbers, heap, cc)
     compiler = Compiler(peers, cc)
@@ -31,7 +31,8 @@ def make_backend(job: Job, heap_bytes: int | None) -> Backend:
         device_name=facts["name"].decode(),
         bus_id=_runtime.deviceGetPCIBusId(joined.device),
         max_blocks=max_blocks,
-        resident_blocks=max_blocks * 7 // 8 if shared else max_blocks,
+        resident_blocks=max_blocks * 7 // 8 if n_sharing > 1 else max_blocks,
+        shared=f"{n_sharing} PEs share a GPU" if n_sharing > 1 else "",
         buffer_bytes=256 << 10,
         has_streams=True,
         heap=heap,

@@ -21,6 +21,7 @@ def make_backend(job: Job, heap_bytes: int | None) -> Backend:
         bus_id="",
         max_blocks=1,  # blocks run one after another: more of them only cost
         resident_blocks=1,
+        shared=peers.shared,
         buffer_bytes=1 << 20,
         has_streams=False,
         heap=heap,

@@ -16,6 +16,7 @@ from typing import Any, NoReturn
 from mpi4py import MPI
 
 from ..errors import PeerGaveUp, PeerTimeout
+from ..notice import say
 from .job import open_jobs
 
 _FIRST_REPORT_S = 0.5  # a PE that gave up because another PE had done so lets that one report first
@@ -43,14 +44,6 @@ def prepare(comm: MPI.Intracomm) -> None:
 def alone() -> bool:
     """True if no other process depends on this one."""
     return in_process != os.getpid() or not MPI.Is_initialized() or MPI.Is_finalized() or n_ranks == 1
-
-
-def say(text: str) -> None:
-    """Write one line to stderr in one piece, past Python's lock, so that lines of several ranks do not mix."""
-    try:
-        os.write(2, f"{text}\n".encode(errors="replace"))
-    except OSError:
-        pass  # stderr is closed
 
 
 def end_by(kind: type[BaseException], show: Callable[[], Any]) -> NoReturn:

@@ -17,6 +17,7 @@ from typing import Any
 
 from mpi4py import MPI  # imported first: our hook at exit must run before MPI's, which waits for every rank
 
+from ..notice import say
 from ..once import once
 from ..settings import SettingError, setting
 from . import ending, monitor
@@ -88,7 +89,7 @@ def _leave() -> None:
     for job, barrier in [(job, PolledBarrier(job.comm, LEFT)) for job in open_jobs]:
         if reason := _why_not_together(job, barrier):
             who = f"PE {open_jobs[0].me}{open_jobs[0].control.on_host(open_jobs[0].me)}"
-            ending.end(partial(ending.say, f"pennympi: {who} left the program {reason}; the job ends"))
+            ending.end(partial(say, f"pennympi: {who} left the program {reason}; the job ends"))
 
 
 def _why_not_together(job: Job, barrier: PolledBarrier) -> str:

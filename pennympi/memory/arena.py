@@ -1,8 +1,8 @@
 """Symmetric memory that the teams of a process share.
 
-An offset names the same memory on every PE, and each PE keeps a list of the ranges that are free on it.  To allocate, the
-PEs of a team send one another their free ranges, and each finds the same first fit in the ranges that are free on all of
-them.  PEs outside the team take no part, so teams may overlap in any way.
+An offset names the same memory on every PE, and each PE keeps a list of its free ranges.  To allocate, the PEs of a team
+gather their free ranges, and each PE finds the same first fit in the ranges that are free on all of them.  PEs outside
+the team take no part, so teams may overlap in any way.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -12,25 +12,26 @@ from .freelist import FreeList, Range, first_fit
 
 
 def common_ranges(lists: Sequence[tuple[Range, ...]]) -> tuple[Range, ...]:
-    """The ranges that are free in each of the lists.  Every list is in order of offset, and so is the result."""
+    """The ranges that are free in all lists, in order of offset, like each list."""
     different = set(lists)  # most lists are equal
-    ends = [(at, step) for one in different for start, size in one for at, step in ((start, 1), (start + size, -1))]
-    common, begin, depth = [], 0, 0  # depth: lists in which the offset is free
-    for at, step in sorted(ends):
+    starts = [(start, 1) for ranges in different for start, _ in ranges]
+    ends = [(start + size, -1) for ranges in different for start, size in ranges]
+    common, begin, depth = [], 0, 0  # depth: number of lists in which the offset is free
+    for offset, step in sorted(starts + ends):
         if step == 1 and depth == len(different) - 1:
-            begin = at
+            begin = offset
         elif step == -1 and depth == len(different):
-            common.append((begin, at - begin))
+            common.append((begin, offset - begin))
         depth += step
     return tuple(common)
 
 
 class TeamArena:
-    """One team's allocations in the memory that this PE shares among its teams.
+    """A team's allocations in the memory that this PE shares among its teams.
 
-    ranges:     the memory of this PE, for all its teams
-    gather:     returns every PE's data, in order of the team's PEs; collective over the team
-    free_bytes: that were free on every PE of the team before its last allocation
+    ranges:     free ranges of this PE, for all its teams
+    gather:     function that returns every PE's data, in order of the team's PEs; collective over the team
+    free_bytes: bytes that were free on every PE of the team before its last allocation
     """
 
     def __init__(self, ranges: FreeList, gather: Callable[[Any], list[Any]]):
@@ -49,11 +50,11 @@ class TeamArena:
         return offset
 
     def release(self, offset: int) -> None:
-        """Free an allocation on this PE, when no peer writes there any more."""
+        """Free an allocation on this PE, after all writes of its peers."""
         self._allocated.remove(offset)
         self._ranges.release(offset)
 
     def close(self, kept: Collection[int] = ()) -> None:
-        """Free all allocations that are left, but for those at the offsets ``kept``."""
+        """Free all remaining allocations, except those at the offsets ``kept``."""
         for offset in self._allocated - set(kept):
             self.release(offset)

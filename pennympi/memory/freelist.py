@@ -1,7 +1,7 @@
 """A first-fit allocator of ranges of memory.
 
-It is deterministic: PEs that make the same requests in the same order get the same offsets.  So a heap is symmetric
-without any message.
+The allocator is deterministic: PEs that make the same requests in the same order get the same offsets.  So a heap is
+symmetric without messages.
 """
 
 from bisect import bisect_right
@@ -23,7 +23,7 @@ def first_fit(ranges: Iterable[Range], nbytes: int) -> int | None:
 
 
 class FreeList:
-    """The free ranges of ``size_bytes`` bytes of memory at offset 0, and of the memory that ``add`` adds."""
+    """The free ranges of memory: ``size_bytes`` bytes at offset 0, and the memory that ``add`` adds."""
 
     def __init__(self, size_bytes: int = 0):
         self._free: list[Range] = [(0, size_bytes)] if size_bytes else []  # in order of offset, never adjacent
@@ -31,17 +31,17 @@ class FreeList:
 
     @property
     def free(self) -> tuple[Range, ...]:
-        """The free ranges, in order of offset; no two of them are adjacent."""
+        """The free ranges, in order of offset; no two ranges are adjacent."""
         return tuple(self._free)
 
     @property
     def taken(self) -> tuple[int, ...]:
-        """The offsets of what is taken."""
+        """The offsets of the taken ranges."""
         return tuple(self._taken)
 
     @property
     def free_bytes(self) -> int:
-        """Bytes that are free, perhaps in several ranges."""
+        """Number of free bytes, in all ranges."""
         return sum(size_bytes for _, size_bytes in self._free)
 
     def take(self, nbytes: int) -> int | None:
@@ -54,15 +54,15 @@ class FreeList:
     def take_at(self, offset: int, nbytes: int) -> None:
         """Take ``nbytes`` bytes at an offset.  Raises ValueError if they are not free."""
         end = offset + aligned(nbytes)
-        i = bisect_right(self._free, offset, key=lambda one: one[0]) - 1
+        i = bisect_right(self._free, offset, key=lambda item: item[0]) - 1
         start, size = self._free[i] if i >= 0 else (offset, 0)
         if end > start + size:
             raise ValueError(f"the bytes from {offset} to {end} are not free")
-        self._free[i : i + 1] = [one for one in ((start, offset - start), (end, start + size - end)) if one[1]]
+        self._free[i : i + 1] = [item for item in ((start, offset - start), (end, start + size - end)) if item[1]]
         self._taken[offset] = end - offset
 
     def release(self, offset: int) -> None:
-        """Free what was taken at an offset."""
+        """Free the range that was taken at an offset."""
         self.add(offset, self._taken.pop(offset))
 
     def add(self, offset: int, nbytes: int) -> None:
@@ -78,5 +78,5 @@ class FreeList:
         self._free = joined
 
     def taken_at(self, offset: int) -> int | None:
-        """The start of the range that is taken and has this offset in it, or None."""
+        """The start of the taken range that contains an offset, or None."""
         return next((start for start, size in self._taken.items() if start <= offset < start + size), None)

@@ -2,19 +2,19 @@
 
 ARCHITECTURE.md says why.  One ``Order`` serves all teams, streams, plans and graphs of a process.
 
-What holds the order is one event after the last call.  A call on another stream waits for that event.  While the calls
-stay on one stream the event is not recorded, because a record between two kernels keeps the second one from starting
-while the first one ends.  It is recorded when a call goes to another stream, and before a launch that may hold the stream
-up for long (``record_pending``).  This needs the stream to be alive, and its handle to be still its own: CUDA gives the
-handle of a destroyed stream to a new one.  So the order keeps the last call's stream alive.  Where it cannot
-(``Events.owner``) it records the event after each call, and each call waits for it.
+The order is held by one event after the last call.  A call on another stream waits for that event.  While the calls stay
+on one stream the event is not recorded, because a record between two kernels keeps the second kernel from starting while
+the first kernel ends.  The event is recorded when a call goes to another stream, and before a launch that may block the
+stream for long (``record_pending``).  The stream must then be alive and have its handle: CUDA gives the handle of a
+destroyed stream to a new stream.  So the order keeps the last call's stream alive.  If it cannot (``Events.owner``) it
+records the event after each call, and each call waits for the event.
 
 A captured graph begins with a node that waits for the event and ends with a node that records it, each time the graph
-runs.  From the first capture on, all calls wait for the event and record it.  A loop is one call as a whole, and no event
-may be inside it: the calls of its body wait for one another only (``body``).
+runs.  After the first capture all calls wait for the event and record it.  A loop is one call, and no event may be inside
+it: the calls of its body wait only for one another (``body``).
 
-Two things are not in the order: ``wait_signal``, a single warp that always finds room, because a call holds one block on
-each multiprocessor and leaves room beside it; and kernels of the user.
+The order does not include kernels of the user and ``wait_signal``, a single warp that always finds room, because a call
+holds one block on each multiprocessor and leaves room for other kernels.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,21 +22,22 @@ from contextlib import contextmanager
 from threading import RLock
 from typing import Any, Protocol
 
-MOST_CAPTURES = 64  # under way at the same time
+MOST_CAPTURES = 64  # most captures under way at the same time
 
 
 class Events(Protocol):
-    """What a device must be able to do.  handle: of a stream;  end: a position in a graph under capture
+    """The functions of a device that the order needs.  handle: handle of a stream;  end: position in a graph under
+    capture
 
-    is_capturing:  whether the stream is captured;  capture_id: a number that names the capture under way on it, or 0
-    owner:         an object that keeps the stream alive for as long as the object lives; None if there is none
+    is_capturing:  whether the stream is captured;  capture_id: number of the stream's capture, or 0
+    owner:         an object that keeps the stream alive while the object lives, or None
     new_event:     an event that has passed, and lives as long as the process
-    record:        record the event after the work that is in the stream now
+    record:        record the event after the work that the stream has so far
     wait:          make the stream wait for the event's last record
     wait_external: during capture, add a node that waits for the event's last record each time the graph runs
     wait_for_end:  during capture, make the stream wait for the ``end`` of another stream of the same graph
-    record_at_end: during capture, have the graph record the event after the stream's last node, and no more after
-                   ``end`` (None: there is none); the new end.  event None: it is not recorded
+    record_at_end: during capture, make the graph record the event after the stream's last node, and no longer after
+                   ``end`` (None: no end yet); returns the new end.  event None: record no event
     """
 
     def is_capturing(self, handle: int) -> bool: ...
@@ -51,22 +52,22 @@ class Events(Protocol):
 
 
 class Order:
-    """The order of one process.
+    """The order of a process.
 
-    lock: held by the thread that issues a launch; the launches of other threads come after it
-    last: the event after the last call, unless that is pending
+    lock: lock that a thread holds while it issues a launch
+    last: event after the last call, unless its record is pending
     """
 
     def __init__(self, events: Events):
         self._events, self._is_capturing = events, events.is_capturing
         self.lock = RLock()
         self.last = events.new_event()
-        self._handle: int | None = None  # of the last call's stream, if an owner keeps that alive
+        self._handle: int | None = None  # handle of the last call's stream, if an owner keeps the stream alive
         self._owner: Any = None
-        self._pending = False  # whether the event has still to be recorded after the last call
-        self._late: list[tuple[int, Any]] = []  # streams under capture whose calls before it are not recorded
+        self._pending = False  # True if the event must still be recorded after the last call
+        self._late: list[tuple[int, Any]] = []  # streams under capture, whose calls before the capture are not recorded
         self._has_graphs = False
-        self._captures: dict[int, tuple[int, Any, Any]] = {}  # by number: last call's stream, its owner, the end there
+        self._captures: dict[int, tuple[int, Any, Any]] = {}  # {number: (last call's stream, its owner, its end)}
         self._bodies: set[int] = set()  # numbers of the captures that are bodies of loops
 
     def enqueue(self, run: Callable[..., None], args: tuple[Any, ...], handle: int, stream: Any) -> None:
@@ -81,7 +82,7 @@ class Order:
                 self._call_elsewhere(run, args, handle, stream)
 
     def _call_elsewhere(self, run: Callable[..., None], args: tuple[Any, ...], handle: int, stream: Any) -> None:
-        """A call whose stream is another than the last call's, or may be."""
+        """A call on a stream that is not, or may not be, the last call's stream."""
         self._leave_stream()
         self._events.wait(self.last, handle)
         owner = None if self._has_graphs or self._late else self._events.owner(stream)
@@ -112,7 +113,7 @@ class Order:
 
     @contextmanager
     def body(self, handle: int) -> Iterator[None]:
-        """While the stream is captured as the body of a loop."""
+        """The context of the capture of a stream as the body of a loop."""
         capture = self._events.capture_id(handle)
         self._bodies.add(capture)
         try:
@@ -126,10 +127,10 @@ class Order:
         return bool(self._bodies) and self._events.capture_id(handle) in self._bodies
 
     def record_pending(self) -> None:
-        """Record the event now, so that later calls wait for the calls before this moment only.
+        """Record a pending event, so that later calls wait only for the calls before this moment.
 
-        Call it before any launch that may hold its stream up for long, and before the host waits: programs wait before
-        they begin a capture, during which nothing outside the graph can be recorded on its streams.
+        Call it before any launch that may block its stream for long, and before the host waits: programs wait before they
+        begin a capture, during which no event outside the graph can be recorded on its streams.
         """
         if self._pending:
             with self.lock:
@@ -138,9 +139,9 @@ class Order:
                     self._pending = False
 
     def _leave_stream(self) -> None:
-        """Record the event after all calls; after those of a stream under capture when the capture has ended.
+        """Record the event after all calls; after the calls of a stream under capture, when the capture has ended.
 
-        Until then a call, or a graph, comes after these calls on their own stream alone.
+        While the capture is open, only work on the same stream is ordered after these calls.
         """
         self.record_pending()
         if self._pending and self._handle is not None:

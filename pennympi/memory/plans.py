@@ -8,8 +8,7 @@ End = Callable[[Callable[..., NoReturn]], None]
 
 
 class Plans:
-    """Ends plans by putting a function that raises into the place of their first step: a call of a live plan looks at
-    nothing."""
+    """Ends plans: a function that raises replaces their first step, so that a live plan needs no check at a call."""
 
     def __init__(self) -> None:
         self._ends: WeakKeyDictionary[Any, tuple[Sequence[int], End | None]] = WeakKeyDictionary()
@@ -17,18 +16,18 @@ class Plans:
     def add(self, plan: Any, addresses: Sequence[int], end: End | None = None) -> None:
         """Remember a plan until it dies.
 
-        addresses: of its arrays
-        end:       takes what is to be called in the place of the plan's first step, and does not refer to the plan, which
-                   would never die; None: that step is ``plan._enter``
+        addresses: addresses of the plan's arrays
+        end:       function that replaces the plan's first step by its argument; it must not refer to the plan, which then
+                   would never die; None: the first step is ``plan._enter``
         """
         self._ends[plan] = addresses, end
 
     def addresses(self, plan: Any) -> Sequence[int] | None:
-        """Those of a plan's arrays; None for what is not a plan."""
+        """The addresses of a plan's arrays; None if ``plan`` is not a plan."""
         return next((addresses for known, (addresses, _) in self._ends.items() if known is plan), None)
 
     def end(self, error: type[Exception], text: str, start: int = 0, nbytes: int = 1 << 64) -> None:
-        """Let the plans with an array that begins in these bytes raise the error from now on."""
+        """Make the plans with an array that begins in these bytes raise the error."""
 
         def why_not(*args: Any) -> NoReturn:
             raise error(text)

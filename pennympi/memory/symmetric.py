@@ -16,20 +16,20 @@ from ..state import state
 from .plans import Plans
 from .workspace import Workspaces
 
-MOST_DIMENSIONS = 32  # that CuPy's arrays have
-MOST_KINDS = 1024  # of calls of one operation, whose launches are kept
+MOST_DIMENSIONS = 32  # most dimensions of CuPy's arrays
+MOST_KINDS = 1024  # most launches that are kept for an operation
 OTHERS = "the array belongs to another team: pass a copy, or an array made by this team"
 FREED = "the array was freed: its memory is back in the symmetric heap"
-MOST_ELEMS = 1 << 59  # of 8 bytes, so that a number of bytes fits into 63 bits
+MOST_ELEMS = 1 << 59  # with 8 bytes for each, the number of bytes fits into 63 bits
 
 T = TypeVar("T")
 
 
 class Storage(NamedTuple):
-    """How an array with gaps lies in its allocation.
+    """The place of an array with gaps in its allocation.
 
-    number:  elements of the allocation;  first: of those before the array's first one; both are the same on every PE
-    strides: of the array, in bytes;  largest: the shape with the most elements of all PEs
+    number:  number of elements of the allocation;  first: index of the array's first element; the same on every PE
+    strides: strides of the array, in bytes;  largest: the PEs' shape with the most elements
     """
 
     number: int
@@ -39,22 +39,22 @@ class Storage(NamedTuple):
 
 
 class SymmetricArrays:
-    """The arrays of one team that are allocated in its symmetric heap, and the ``plans`` that end with them."""
+    """The arrays of a team in its symmetric heap, and the ``plans`` that end with them."""
 
     def __init__(self, backend: Backend, job: Job, workspaces: Workspaces):
         self._backend, self._job, self._workspaces = backend, job, workspaces
         self.plans = Plans()
         state.changes += 1
         self._live: dict[int, tuple[int, Any]] = {}  # address -> (bytes, array)
-        self._stored: dict[int, tuple[Storage, ArrayView]] = {}  # of the arrays that were made with a storage, by id
-        self._starts: list[int] = []  # these addresses in order
+        self._stored: dict[int, tuple[Storage, ArrayView]] = {}  # {id of an array with a storage: its storage and view}
+        self._starts: list[int] = []  # addresses of the live arrays, in order
         self._registered: dict[int, int] = {}  # address -> bytes
 
     def empty(self, shape: Any, dtype: Any, storage: Storage | None = None) -> Any:
         """A new array, not initialised, of the same shape and dtype on every PE.  Collective.
 
         shape: int or ints;  dtype: name or dtype of an element type in ``arrays.dtypes.TABLE``
-        storage: None, or how the array lies in its allocation; the shapes of the PEs may differ then
+        storage: None, or place of the array in its allocation; the shapes of the PEs may then differ
         Raises ValueError if the PEs ask for different arrays, TypeError or ValueError for a wrong shape, Unsupported
         for another dtype, SymmetricHeapExhausted.
         """
@@ -67,7 +67,7 @@ class SymmetricArrays:
             self._job,
             "symmetric array",
             asked,
-            lambda made: f"{storage.largest if storage else made[1]} {made[0].name} in {made[2]} bytes",
+            lambda request: f"{storage.largest if storage else request[1]} {request[0].name} in {request[2]} bytes",
         )
         address = self._workspaces.with_room(lambda: self._backend.heap.allocate(max(nbytes, 1)))
         if storage is None:
@@ -85,13 +85,13 @@ class SymmetricArrays:
         return array
 
     def set(self, array: Any, put_values: Callable[[], None]) -> Any:
-        """Set a new array, and return it when every PE has set its own; if one PE fails, all give it back.  Collective.
+        """Set the values of a new array, and return it.  If one PE fails, all PEs free the array.  Collective.
 
-        Raises the error of ``put_values``, or ValueError, which names another PE and its error.
+        Raises the error of ``put_values``, or a ValueError that names another PE and its error.
         """
         try:
             on_all(self._job, "set-up of an array", put_values)
-        except Exception:  # no caller has it, so nothing is in flight
+        except Exception:  # no caller has the array, so no work with it is in flight
             self._give_back(self._address_of(array))
             raise
         return array
@@ -104,8 +104,8 @@ class SymmetricArrays:
                 "free() takes the array that empty(), zeros(), full(), array() or signals() returned, once; "
                 "not a view of it, and not another array"
             )
-        self._backend.streams.synchronize(None)  # launches in flight may still write it, here or on a peer
-        self._job.rendezvous(f"free of symmetric array {self._starts.index(address)}")  # the same one on every PE
+        self._backend.streams.synchronize(None)  # launches in flight may still write the array, on this PE or a peer
+        self._job.rendezvous(f"free of symmetric array {self._starts.index(address)}")  # the same array on every PE
         why = "an array of this plan was freed: make the plan anew with arrays that live"
         self.plans.end(ValueError, why, address, self._live[address][0])
         self._give_back(address)
@@ -113,8 +113,8 @@ class SymmetricArrays:
         freed[key] = ref(x, lambda _: freed.pop(key, None))
 
     def _address_of(self, x: Any) -> int:
-        """The allocation of an array that ``empty`` returned; 0 of any other."""
-        return next((at for at, (_, array) in self._live.items() if array is x), 0)
+        """The address of the allocation of an array that ``empty`` returned, or 0."""
+        return next((address for address, (_, array) in self._live.items() if array is x), 0)
 
     def _give_back(self, address: int) -> None:
         self._backend.heap.release(address)
@@ -123,7 +123,7 @@ class SymmetricArrays:
         state.changes += 1
 
     def array_view(self, x: Any, writable: bool) -> ArrayView:
-        """``Heap.array_view``, also of an array with a storage: from its first element to its last.  Raises as that."""
+        """``Heap.array_view``, which for an array with a storage reaches from its first element to its last."""
         if id(x) in self._stored:
             return self._stored[id(x)][1]
         try:
@@ -133,14 +133,14 @@ class SymmetricArrays:
             raise
 
     def whole(self, x: Any) -> Any:
-        """All elements of the allocation of an array that was made with a storage, as an array without gaps."""
+        """All elements of the allocation of an array with a storage, as an array without gaps."""
         storage, view = self._stored[id(x)]
         return self._backend.heap.view(
             view.address - storage.first * view.dtype.item_bytes, (storage.number,), view.dtype
         )
 
     def storage(self, x: Any) -> Storage | None:
-        """What the array was made with."""
+        """The storage of an array, or None."""
         return self._stored[id(x)][0] if id(x) in self._stored else None
 
     def holds(self, view: ArrayView) -> bool:
@@ -158,7 +158,7 @@ class SymmetricArrays:
         return False
 
     def _check_lives(self, array: Any) -> None:
-        """Raise ValueError for a freed array or a view of one, whose memory may be that of a newer array by now."""
+        """Raise ValueError for a freed array or its view, whose memory may already belong to a newer array."""
         while array is not None:
             freed = state.freed.get(id(array))
             if freed is not None and freed() is array:
@@ -176,8 +176,14 @@ class SymmetricArrays:
         start = self._starts[i]
         return (i, address - start) if address + nbytes <= start + self._live[start][0] else None
 
+    def extent(self, address: int) -> tuple[int, int] | None:
+        """(address, bytes) of the live symmetric array that an address lies in, or None."""
+        found = self.locate(address, 1)
+        start = address - found[1] if found else 0
+        return (start, self._live[start][0]) if found else None
+
     def peer(self, x: Any, pe: int) -> Any:
-        """A view of PE ``pe``'s instance of ``x``, a symmetric array or a view of one.
+        """A view of PE ``pe``'s instance of ``x``, a symmetric array or its view.
 
         Raises ValueError for any other array, Unsupported if no pointer reaches the PE.
         """
@@ -194,13 +200,15 @@ class SymmetricArrays:
         )
 
     def let_go(self) -> list[int]:
-        """Forget all arrays, at the end of the team.  Returns the addresses of their memory, which may still be read."""
+        """Forget all arrays at the end of the team.  Returns the addresses of their memory, which peers may still
+        read."""
         starts, self._starts, self._live = self._starts, [], {}
         self._stored = {}
         return starts
 
     def register(self, x: Any) -> None:
-        """Make ``x``, an array outside the heap, a valid source of puts to any PE.  Raises ValueError if it is one."""
+        """Make ``x``, an array outside the heap, a valid source of puts to any PE.  Raises ValueError if it is already
+        valid."""
         view = self._backend.heap.array_view(x, writable=False)
         if self.holds(view) or view.address in self._registered:
             raise ValueError("register() is for an array outside the symmetric heap that is not registered yet")
@@ -217,7 +225,7 @@ class SymmetricArrays:
         self._backend.peers.unregister(view)
 
     def known(self, view: ArrayView) -> bool:
-        """True for symmetric and registered memory, which a put to a PE that no pointer reaches may start from."""
+        """True for symmetric and registered memory, the valid sources of puts to a PE that no pointer reaches."""
         if self.holds(view):
             return True
         return any(
@@ -227,7 +235,7 @@ class SymmetricArrays:
 
 
 def keep(kept: dict[Any, T], key: Any, value: T) -> T:
-    """Keep a launch for its next call, and return it.  A launch in flight does not need the launches that are dropped."""
+    """Keep a value for the next call, and return it.  Above MOST_KINDS the oldest value is dropped."""
     kept[key] = value
     if len(kept) > MOST_KINDS:
         del kept[next(iter(kept))]
@@ -235,7 +243,7 @@ def keep(kept: dict[Any, T], key: Any, value: T) -> T:
 
 
 def _shape(shape: Any) -> tuple[int, ...]:
-    """A shape as a tuple.  Raises TypeError if it is not made of ints, ValueError if no array can have it."""
+    """A shape as a tuple.  Raises TypeError if it holds other things than ints, ValueError if no array can have it."""
     sizes = ints("shape", shape)
     if any(n < 0 for n in sizes):
         raise ValueError(f"shape {sizes} has a negative size")

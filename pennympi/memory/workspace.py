@@ -14,7 +14,7 @@ from ..kernels.algorithm import Algorithm, Limits, Topology
 from ..kernels.records import Work
 from .freelist import aligned
 
-FIRST_EPOCH = 0  # tests set it near 2**32; from 2**45 on the zeros of an empty slot would count as ahead
+FIRST_EPOCH = 0  # tests set it near 2**32; from 2**45 on a wait would take the zeros of an empty slot for a later epoch
 
 BYTE = TABLE["uint8"]
 T = TypeVar("T")
@@ -25,8 +25,8 @@ class Workspace(NamedTuple):
 
     inbox:      messages from peers, at the start of the allocation;  outbox: messages that this PE is about to send
     signals:    int64 words that peers set to epochs;  epochs: int64 words in which this PE counts
-    peer_table: int64 words of this PE that say which PE sends to which
-    nbytes:     of the whole allocation
+    peer_table: int64 words of this PE that name senders and receivers
+    nbytes:     bytes of the whole allocation
     """
 
     inbox: int
@@ -37,7 +37,7 @@ class Workspace(NamedTuple):
     nbytes: int
 
     def work(self, buffer_bytes: int, tag: int) -> Work:
-        """The record that a kernel takes.  See ``Work``."""
+        """The record that a kernel takes."""
         return Work(*self[:5], buffer_bytes, tag)
 
 
@@ -59,38 +59,38 @@ def make_workspace(
     nbytes = int(starts[-1])
     heap = backend.heap
     base = heap.allocate(nbytes)
-    inbox, outbox, signals, epochs, routes_at, _ = (base + int(start) for start in starts)
+    inbox, outbox, signals, epochs, peer_table_address, _ = (base + int(start) for start in starts)
     try:
-        heap.fill(heap.view(base, (nbytes,), BYTE), 0)  # old bytes could be taken for a packet's epoch
+        heap.fill(heap.view(base, (nbytes,), BYTE), 0)  # a receiver could take old bytes for a packet's epoch
         heap.copy_in(signals, np.full(signal_words, FIRST_EPOCH, np.int64))
         heap.copy_in(epochs, np.full(epoch_words, FIRST_EPOCH, np.int64))
-        heap.copy_in(routes_at, np.array(peer_table, np.int64))
-        job.rendezvous("set-up of a workspace")  # no peer may write before this is cleared
+        heap.copy_in(peer_table_address, np.array(peer_table, np.int64))
+        job.rendezvous("set-up of a workspace")  # no peer may write before the memory is cleared
     except BaseException:
         heap.release(base)
         raise
-    return Workspace(inbox, outbox, signals, epochs, routes_at, nbytes)
+    return Workspace(inbox, outbox, signals, epochs, peer_table_address, nbytes)
 
 
 class Workspaces:
-    """The workspaces of one team: one for each algorithm that ran, and one for each plan that needs its own."""
+    """The workspaces of a team: one for each algorithm that ran, and one for each plan that needs its own."""
 
     def __init__(self, backend: Backend, job: Job, topology: Topology):
         self._backend, self._job, self._topology = backend, job, topology
         self._shared: dict[tuple[str, str], Workspace] = {}
-        self._own: dict[int, Workspace] = {}  # by number of the plan, the same on every PE
+        self._own: dict[int, Workspace] = {}  # {number of the plan, the same on every PE: its workspace}
         self._dead: set[int] = set()
         self._plans = 0
 
     def shared(self, collective: str, chosen: Algorithm) -> Workspace:
-        """The workspace of all calls of an algorithm, which run one after another.  Collective when it is made."""
+        """The workspace of all calls of an algorithm, which run one after another.  The first call is collective."""
         key = collective, chosen.name
         if key not in self._shared:
             self._shared[key] = self.with_room(lambda: self._make(chosen))
         return self._shared[key]
 
     def kept_for_plan(self, make: Callable[[], Workspace]) -> tuple[Workspace, Callable[[], None]]:
-        """What ``make`` gives, and what to call when its plan has died.  Collective."""
+        """The workspace that ``make`` returns, and a function to call when its plan has died.  Collective."""
         self._release_dead()
         self._plans += 1
         number = self._plans
@@ -98,11 +98,11 @@ class Workspaces:
         return self._own[number], lambda: self._dead.add(number)
 
     def with_room(self, allocate: Callable[[], T]) -> T:
-        """``allocate()``; if there is no room, once more without the workspaces of plans that have died.  Collective."""
+        """``allocate()``; without room, free the workspaces of dead plans and try again.  Collective."""
         try:
             return allocate()
         except SymmetricHeapExhausted:
-            gc.collect()  # plans in cycles die here
+            gc.collect()  # ends plans in cycles of references
             if not self._release_dead():
                 raise
             return allocate()
@@ -117,15 +117,15 @@ class Workspaces:
         return make_workspace(backend, self._job, nbytes, outbox_bytes, signal_words, limits.max_blocks, peer_table)
 
     def _release_dead(self) -> bool:
-        """Free the workspaces of plans that have died on every PE; True if there were any.  Collective.
+        """Free the workspaces of plans that have died on every PE.  Returns True if it has freed one.  Collective.
 
-        The PEs drop a plan at different times.  This waits for the device, so it is done for a new plan, or without room.
+        The PEs drop a plan at different times.  As this waits for the device, only new plans and a full heap call it.
         """
         if not self._own:
             return False
         dead = frozenset.intersection(*self._job.gather(frozenset(self._dead), "set-up of a workspace"))
         if dead:
-            self._backend.streams.synchronize(None)  # their last calls
+            self._backend.streams.synchronize(None)  # wait for the last calls of the plans
             self._job.rendezvous("set-up of a workspace")
         for number in sorted(dead):
             self._backend.heap.release(self._own.pop(number).inbox)

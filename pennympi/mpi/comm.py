@@ -21,6 +21,7 @@ from .calls import TABLE, Call
 from .flat import Flat
 from .gpu import for_gpus
 from .gpu_copies import current_stream
+from .log import logged, noted
 from .mailbox import cards_of_part
 from .message import NotRead, is_on_gpu, is_plain, is_plain_pair, size_at_once, size_of_parts_at_once
 from .point_to_point import PROBES, with_true_size
@@ -205,6 +206,16 @@ class Message(MPI.Message):
 
     comm: Comm
 
+    @classmethod
+    def Probe(cls, comm: Any, *args: Any, **named: Any) -> Any:
+        """``comm.Mprobe``."""
+        return comm.Mprobe(*args, **named)
+
+    @classmethod
+    def Iprobe(cls, comm: Any, *args: Any, **named: Any) -> Any:
+        """``comm.Improbe``."""
+        return comm.Improbe(*args, **named)
+
 
 _KINDS = {_MPI: Comm} | {kind.__bases__[-1]: kind for kind in (Cartcomm, Graphcomm, Distgraphcomm, Message)}
 _MAKERS = (
@@ -248,7 +259,7 @@ for _base, _kind in _KINDS.items():
     _methods = {name: _making_ours(_own[name]) for name in _MAKERS if name in _own}
     if find_spec("cupy"):  # else no array lies on a GPU
         _methods |= for_gpus(_own | _methods, TABLE)
-        _methods |= {name: with_true_size(_methods.get(name, _own[name])) for name in PROBES if name in _own}
+        _methods |= {name: with_true_size(_methods.get(name, _own[name])) for name in PROBES if "Send" in _own}
     for _name, _method in _methods.items():
         if _name in TABLE:
             _OTHERWISE[_name] = _method
@@ -259,4 +270,5 @@ _SHAPES = {
     "Reduce": _of_another_reduction, "Reduce_scatter": _of_another_reduction,
 }  # fmt: skip
 for _name, _plain in _OTHERWISE.items():
-    setattr(Comm, _name, wraps(_plain)(_SHAPES.get(_name, _of_two_buffers)(_name, _plain)))
+    _plain = _OTHERWISE[_name] = noted(_plain)
+    setattr(Comm, _name, logged(wraps(_plain)(_SHAPES.get(_name, _of_two_buffers)(_name, _plain))))

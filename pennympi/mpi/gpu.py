@@ -25,8 +25,6 @@ from .message import NotRead, buffer_of, is_on_gpu
 from .point_to_point import OF_MESSAGE, RECEIVES, SENDS
 from .transfer import Persistent, Request, Result, Steps, Transfer
 
-# The argument that a method writes, by place and name; (1, "recvbuf") of others.
-_WRITTEN = {"bcast": (0, "buf")}
 _STAGED: set[str] = set()  # what a warning was given for
 _BUFFERS = {"buf", "sendbuf", "recvbuf"}
 
@@ -99,20 +97,19 @@ def _unless_on_gpu(plain: Callable[..., Any], on_gpu: Callable[..., Any]) -> Cal
 def _unless_by_envelope(plain: Callable[..., Any], on_gpu: Callable[..., Any]) -> Callable[..., Any]:
     """The same for a receive, which may be of an envelope, wherever its array lies."""
     on_host, begins = _unless_on_gpu(plain, on_gpu), plain.__name__ not in ("Recv", "Sendrecv", "Sendrecv_replace")
+    names = list(signature(plain).parameters)
+    place = names.index("recvbuf" if "recvbuf" in names else "buf") - 1
 
     @wraps(plain)
     def method(self: Any, *args: Any, **named: Any) -> Any:
-        if receiving.takes_envelopes and not _is_small(args[0] if args else None):
-            return on_gpu(self, plain, args, named)
+        if receiving.takes_envelopes:
+            received = args[place] if place < len(args) else None
+            if type(received) is not np.ndarray or received.nbytes >= LEAST_BYTES:  # an envelope fits into it
+                return on_gpu(self, plain, args, named)
         made = on_host(self, *args, **named)
         return receiving.note(made) if begins else made
 
     return method
-
-
-def _is_small(buf: Any) -> bool:
-    """Whether no envelope fits into a buffer."""
-    return type(buf) is np.ndarray and buf.nbytes < LEAST_BYTES
 
 
 def _refuse(comm: Any, plain: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -124,9 +121,9 @@ def _stage(comm: Any, plain: Callable[..., Any], args: tuple[Any, ...], named: d
     """Run the method on copies in pinned memory of the host."""
     name = plain.__name__
     kind = name.removeprefix("I").lower()
-    written = _WRITTEN.get(kind, (1, "recvbuf"))
+    written = (0, "buf") if kind == "bcast" else (1, "recvbuf")  # the argument's place and name
     given: dict[Any, Any] = {**dict(enumerate(args)), **named}
-    n_parts = 0 if "neighbor" in kind else getattr(comm, "size", 1)
+    n_parts = 0 if "neighbor" in kind else comm.size
     arrays = {key: _array(arg, n_parts) for key, arg in given.items() if is_on_gpu(arg)}
     if name not in _STAGED:
         _STAGED.add(name)
@@ -208,7 +205,7 @@ def _begin(team: Team, run: Callable[[Team, Flat], Any], buffers: Any) -> Transf
     event = mark()
 
     def steps(_: Any) -> Steps:
-        while not event.done:
+        while event is not None and not event.done:
             yield
         return Result()
 

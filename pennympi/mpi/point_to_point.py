@@ -15,7 +15,7 @@ from .receiving import begin_receive
 from .sending import Begin, begin_send
 from .transfer import Request, Result, Steps, Transfer
 
-_ANY, _PLAIN = MPI.ANY_SOURCE, MPI.Intracomm
+_ANY, _PLAIN, _MESSAGE = MPI.ANY_SOURCE, MPI.Intracomm, MPI.Message
 
 
 def _sends(mode: str) -> dict[str, Callable[..., Any]]:
@@ -107,7 +107,7 @@ def _bsend(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 def _of_probed(message: Any) -> Begin:
     """What begins the receive of a message that was probed."""
-    return lambda comm, spec, source, tag: MPI.Message.Irecv(message, spec)
+    return lambda comm, spec, source, tag: _MESSAGE.Irecv(message, spec)
 
 
 def _message_recv(message: Any, buf: Any, status: MPI.Status | None = None) -> None:

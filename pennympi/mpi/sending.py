@@ -21,6 +21,7 @@ from .envelope import MOST_BYTES, Envelope
 from .flat import Flat
 from .gpu_copies import current_stream, memory_of
 from .gpu_memory import locate, number_of_gpu
+from .log import log_way
 from .mailbox import FAILED, SENT, STATE, own_page
 from .message import is_on_gpu, message_of
 from .transfer import Result, Steps, Transfer
@@ -46,7 +47,9 @@ def begin_send(comm: Any, begin: Begin, spec: Any, dest: int, tag: int = 0) -> T
         sent = Flat(False).source(message_of(spec))
     request = begin(comm, sent if sent is spec else [sent, MPI.BYTE], dest, tag)
     n_bytes = memory.n_bytes if memory else message_of(spec).n_bytes
-    overdue = Overdue(comm, dest, page, f"a message of {n_bytes} bytes to rank {dest} with tag {tag}")
+    what = f"a message of {n_bytes} bytes to rank {dest} with tag {tag}"
+    log_way(comm, what, "MPI" if slot is None else "a copy from GPU to GPU")
+    overdue = Overdue(comm, dest, page, what)
     return Transfer(_sending(request, slot, (spec, sent)), overdue)
 
 

@@ -1,7 +1,7 @@
 """Calls that are under way beside MPI's own: what each still waits for, who looks whether it has come, its request.
 
-Whoever waits for a request of this file looks itself.  A thread looks for the others: for MPI.Request.Waitall, and for a
-program that does something else while a peer waits for its answer.  Nothing looks while nothing is under way.
+A caller that waits for a request of this file looks itself.  A thread looks for the others: for MPI.Request.Waitall, and
+for a program that does something else while a peer waits for its answer.  Nothing looks while nothing is under way.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ Steps = Generator[None, None, Result]
 class Transfer:
     """A call that is under way.
 
-    steps:     yields while it has to wait, and returns the Result
-    overdue:   gives the error of a wait that makes no sense any more, as PeerTimeout; else None
+    steps:      yields while it has to wait, and returns the Result
+    overdue:    gives the error of a wait that makes no sense any more, as PeerTimeout; else None
     can_cancel: the request of MPI that ``cancel`` cancels, if any
     """
 
@@ -57,7 +57,7 @@ class Transfer:
         self._steps, self._overdue, self._can_cancel = steps, overdue, can_cancel
         self.result = Result()
         self.error: Exception | None = None
-        self.is_complete = self.is_told = False
+        self.is_complete = self.is_raised = False
         self.on_complete: Callable[[], None] = lambda: None
         _under_way.append(self)
         _begun.set()
@@ -101,7 +101,7 @@ class Transfer:
             _waiting -= 1
             if not _waiting:
                 own_page().words[SINCE] = 0
-        self.is_told = True
+        self.is_raised = True
         if self.error is not None:
             raise self.error
         return self.result
@@ -120,7 +120,7 @@ def is_waiting() -> bool:
 
 def look_at_all() -> None:
     """The calls are looked at by one thread at a time, in the order in which they began."""
-    if _looking.acquire(blocking=False):
+    if _looking.acquire(timeout=MOST_NAP_S):  # which lets the other thread run
         try:
             for transfer in tuple(_under_way):
                 transfer.look()
@@ -186,7 +186,7 @@ class Request(_Looking, MPI.Request):
         transfer = begin()
 
         def query(status: MPI.Status) -> None:
-            if transfer.error is None or transfer.is_told:
+            if transfer.error is None or transfer.is_raised:
                 return transfer.result.fill(status)
             raise transfer.error if isinstance(transfer.error, MPI.Exception) else MPI.Exception(MPI.ERR_OTHER)
 

@@ -1,1 +1,1 @@
-"""Which algorithm runs: tables of measured times, and the costs of the algorithms."""
+"""The choice of an algorithm: tables of measured times, and the costs of the algorithms."""

@@ -1,4 +1,4 @@
-"""Which algorithm runs: the named one, else the fastest as measured, else the fastest by cost, or by a rule of size."""
+"""The choice of an algorithm: the named algorithm, else the fastest by measured times, by cost, or by a rule of size."""
 
 import copy
 import os
@@ -37,11 +37,11 @@ def check_runs(chosen: Algorithm, reason: str | None) -> None:
 
 
 class Selection:
-    """The choice of AllReduce algorithms for one team.
+    """The choice of AllReduce algorithms for a team.
 
-    topology: of the team;  limits: of its launches
-    machine: the constants of the costs;  tuned: the table of measured times, or None
-    device:  name of the device of its PEs
+    topology: topology of the team;  limits: limits of its launches
+    machine:  constants of the costs;  tuned: table of measured times, or None
+    device:   name of the PEs' device
     """
 
     def __init__(self, topology: Topology, limits: Limits, machine: Machine, tuned: Tuned | None, device: str):
@@ -50,18 +50,18 @@ class Selection:
 
     def canonical(self) -> "Selection":
         """A selection among the algorithms that add in the order of the PEs and round once."""
-        other = copy.copy(self)
-        other._canonical = True
-        return other
+        selection = copy.copy(self)
+        selection._canonical = True
+        return selection
 
     def choose(
         self, name: str | Algorithm, nbytes: int, dtype: str, op: str, residual: bool = False, shared_out: bool = False
     ) -> Algorithm:
         """The algorithm to run for a vector of ``nbytes`` bytes.
 
-        name:       of an algorithm, or "auto"; or an algorithm, whose plan may have been changed
-        residual:   the algorithm has to add a residual
-        shared_out: the call is a plan whose ``out`` is the same symmetric array on every PE, so that peers may write it
+        name:       name of an algorithm, or "auto"; or an algorithm, whose plan may have been changed
+        residual:   True if the algorithm has to add a residual
+        shared_out: True for a plan whose ``out`` is the same symmetric array on every PE, so that peers may write it
         Raises ValueError for an unknown name, Unsupported if the algorithm cannot run here.
         """
         if name == "auto":
@@ -76,12 +76,12 @@ class Selection:
         chosen = algorithm_named(name, TABLE | PLANNED if shared_out else TABLE)
         check_runs(chosen, self._refusal(chosen, dtype, op, residual))
         if residual and not chosen.residual:
-            able = ", ".join(other.name for other in TABLE.values() if other.residual)
+            able = ", ".join(algorithm.name for algorithm in TABLE.values() if algorithm.residual)
             raise Unsupported(f"{chosen.name} can't add a residual: use algorithm='auto', or one of {able}")
         return chosen
 
     def explain(self, nbytes: int, dtype: DType, op: str, limits: Limits | None = None) -> Explanation:
-        """What a call will run within ``limits`` (None: the team's), and why.  Raises as ``choose``."""
+        """The algorithm of a call within ``limits`` (None: the team's limits), and why.  Raises as ``choose``."""
         chosen = self.choose("auto", nbytes, dtype.name, op)
         able, count, n_pes = self._able(dtype, op), max(1, nbytes // dtype.item_bytes), self._topology.n_pes
         why, plan = "which is at most a copy on one PE", Plan(1, count)
@@ -100,11 +100,11 @@ class Selection:
             plan.piece_elems * dtype.item_bytes,
             self._measured(nbytes, dtype, able),
             self._costs(nbytes, dtype, able),
-            {one.name: reason for one in TABLE.values() if (reason := self._refusal(one, dtype.name, op))},
+            {row.name: reason for row in TABLE.values() if (reason := self._refusal(row, dtype.name, op))},
         )
 
     def _refusal(self, chosen: Algorithm, dtype: str, op: str, residual: bool = False) -> str | None:
-        """Why an algorithm cannot run here, or None."""
+        """The reason why an algorithm cannot run here, or None."""
         if self._canonical and not chosen.canonical:
             return "order='canonical' needs sums in the order of the PEs"
         kind = dtype_of(dtype)
@@ -116,7 +116,7 @@ class Selection:
         """(name, why) of the fastest algorithm that can run, and add a residual if it has to."""
         able = self._able(dtype, op, residual)
         if not able:
-            raise Unsupported("no algorithm adds in the order of the PEs here: leave order='canonical' out")
+            raise Unsupported("no algorithm that can run here adds in the order of the PEs: leave order='canonical' out")
         measured = self._measured(nbytes, dtype, able)
         if measured and self.tuned:
             return min(measured, key=lambda name: measured[name]), f"the fastest as measured ({self.tuned.source})"
@@ -124,17 +124,17 @@ class Selection:
         return min(costs, key=lambda name: costs[name]), f"the fastest by the cost model of {self.machine.name}"
 
     def _able(self, dtype: DType, op: str, residual: bool = False) -> dict[str, Algorithm]:
-        """{name: algorithm} of those that can run, and add a residual if they have to."""
+        """{name: algorithm} for the algorithms that can run, and can add a residual if they have to."""
         candidates = (chosen for chosen in TABLE.values() if chosen.residual or not residual)
         return {chosen.name: chosen for chosen in candidates if not self._refusal(chosen, dtype.name, op, residual)}
 
     def _measured(self, nbytes: int, dtype: DType, able: Mapping[str, Algorithm]) -> dict[str, float]:
-        """{algorithm of these: us of a call} from the tuned table."""
+        """{name of an algorithm in ``able``: us of a call} from the tuned table."""
         times = self.tuned.times(dtype.name, nbytes) if self.tuned else {}
         return {name: us for name, us in times.items() if name in able}
 
     def _costs(self, nbytes: int, dtype: DType, able: Mapping[str, Algorithm]) -> dict[str, float]:
-        """{algorithm of these: us of a call} by the cost model."""
+        """{name of an algorithm in ``able``: us of a call} by the cost model."""
         count, sizes = max(1, nbytes // dtype.item_bytes), (dtype.item_bytes, dtype.acc_bytes)
         costs: dict[str, float] = {}
         for chosen in able.values() if self._topology.n_pes > 1 else ():
@@ -148,13 +148,13 @@ class Selection:
 def agree_on_selection(job: Job, backend: Backend, topology: Topology) -> Selection:
     """The selection that all PEs of a team share: PE 0 reads the table and finds the machine.  Collective."""
     link = measure(job) if backend.name == "host" else None
-    found = (machine_of(backend, topology, link), find(backend.device_name, topology)) if job.me == 0 else None
-    machine, tuned = job.gather(found, "broadcast of the tuned table")[0]
+    data = (machine_of(backend, topology, link), find(backend.device_name, topology)) if job.me == 0 else None
+    machine, tuned = job.gather(data, "broadcast of the tuned table")[0]
     return Selection(topology, Limits(backend.max_blocks, backend.buffer_bytes), machine, tuned, backend.device_name)
 
 
 def machine_of(backend: Backend, topology: Topology, link: Link | None = None) -> Machine:
-    """The constants of the costs for this process's device and links.  link: of CPUs to other nodes"""
+    """The constants of the costs for this process's device and links.  link: link between nodes of CPUs"""
     if backend.name == "host":
         node = machines.host(topology.largest_node if link else topology.n_pes, os.cpu_count() or 1)
         return machines.between_hosts(node, *link) if link else node

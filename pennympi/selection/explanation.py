@@ -1,4 +1,4 @@
-"""What ``team.explain`` returns."""
+"""The result of ``team.explain``."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,15 +8,15 @@ from ..kernels.algorithm import Plan
 
 @dataclass(frozen=True)
 class Explanation:
-    """Which algorithm an AllReduce of one kind will run, and why.  ``str`` of it is a report of several lines.
+    """The algorithm that an AllReduce will run, and why.  ``str(explanation)`` is a report of several lines.
 
-    nbytes, dtype, op: the kind;  where: the number of PEs and their device
-    algorithm, why:    the algorithm that will run, and why
+    nbytes, dtype, op: size, dtype and op of the call;  where: number of PEs and their device
+    algorithm, why:    name of the algorithm that will run, and the reason
     plan:        blocks (at most one on each multiprocessor of a GPU), elements of a message, and threads of a block
                  (0: the backend's default)
     piece_bytes: size of a message
     measured, modelled: {algorithm: us of a call}, from the tuned table and by the cost model
-    refused:     {algorithm: why it cannot run here}
+    refused:     {algorithm: reason why it cannot run here}
     """
 
     nbytes: int
@@ -40,6 +40,6 @@ class Explanation:
         ]
         best = {**self.modelled, **self.measured}
         for name in sorted(best, key=lambda name: best[name]):
-            both = ((self.measured, "measured"), (self.modelled, "by the model"))
-            lines.append(f"  {name:20s} {', '.join(f'{us[name]:.4g} us {how}' for us, how in both if name in us)}")
+            sources = ((self.measured, "measured"), (self.modelled, "by the model"))
+            lines.append(f"  {name:20s} {', '.join(f'{us[name]:.4g} us {how}' for us, how in sources if name in us)}")
         return "\n".join([*lines, *(f"  {name:20s} can't run: {why}" for name, why in self.refused.items())])

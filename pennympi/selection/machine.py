@@ -1,4 +1,4 @@
-"""The machines of the cost model: the constants of ``kernels/cost.py``, and where they come from."""
+"""The machines of the cost model: the constants of ``kernels/cost.py``, and their origin."""
 
 from dataclasses import replace
 
@@ -28,11 +28,11 @@ PCIE = replace(
     source="not measured: a link of 16 lanes at nine tenths of its nominal rate",
     shared_out={},
 )
-MPI_CALL_US = 2  # of a core, to send a message or to receive it
+MPI_CALL_US = 2  # time of a core to send or receive a message
 
 
 def between_hosts(machine: Machine, step_us: float, gb_s: float) -> Machine:
-    """A node of CPUs and the measured link to other nodes, on which every message costs both ends a call of MPI."""
+    """A node of CPUs and the measured link to other nodes: each end of a message calls MPI."""
     return replace(
         machine,
         name=f"{machine.name}, and MPI to other nodes at {gb_s:.3g} GB/s and {step_us:.3g} us",
@@ -46,21 +46,21 @@ def between_hosts(machine: Machine, step_us: float, gb_s: float) -> Machine:
 
 def host(n_pes: int, cores: int) -> Machine:
     """Shared memory of a node with ``cores`` cores, which ``n_pes`` PEs share."""
-    each = max(1.0, n_pes / cores)
+    pes_per_core = max(1.0, n_pes / cores)
     # With more PEs than cores, the launch lasts until each PE has had a core, and a message until the next PE has one.
-    launch_us, step_us = (11, 2) if each == 1 else (85, 12)
+    launch_us, step_us = (11, 2) if pes_per_core == 1 else (85, 12)
     return Machine(
         name=f"shared memory, {n_pes} PEs on {cores} cores",
         launch_us=launch_us,
         message_us=0.5,
         step_us=step_us,
         packet_step_us=step_us,
-        sent_gb_s=5.9 / each,  # as a core copies; it reduces pieces that its cache holds
-        packet_gb_s=5.7 / each,
-        moved_gb_s=5.9 / each,
-        added_gb_s=12.5 / each,
+        sent_gb_s=5.9 / pes_per_core,  # the rate of a core that copies; it reduces pieces in its cache
+        packet_gb_s=5.7 / pes_per_core,
+        moved_gb_s=5.9 / pes_per_core,
+        added_gb_s=12.5 / pes_per_core,
         net_step_us=step_us,
-        nic_gb_s=5.9 / each,
+        nic_gb_s=5.9 / pes_per_core,
         source="two cores of a Xeon at 2.5 GHz, 2 and 4 PEs",
         shared_out={"two_shot_direct": 16 << 10},
     )

@@ -1,4 +1,4 @@
-"""Tables of measured times: how long each algorithm took on one machine, and their TOML files."""
+"""Tables of measured times of the algorithms on a machine, and their TOML files."""
 
 import math
 from collections.abc import Mapping
@@ -16,32 +16,32 @@ REMEDY = "correct it, remove it, or run `python -m pennympi tune` again"
 
 @dataclass(frozen=True)
 class Series:
-    """Times of the AllReduce algorithms for one dtype.
+    """Times of the AllReduce algorithms for a dtype.
 
-    sizes_bytes: rising;  us: {algorithm: its time in us at each size, nan if not measured}
+    sizes_bytes: sizes in rising order;  us: {algorithm: time in us at each size, nan if not measured}
     """
 
     dtype: str
     sizes_bytes: tuple[int, ...]
     us: Mapping[str, tuple[float, ...]]
 
-    def at(self, nbytes: int) -> dict[str, float]:
+    def times_at(self, nbytes: int) -> dict[str, float]:
         """{algorithm: us} for a size of ``nbytes``.
 
-        Between two sizes, times are interpolated on logarithms, for the algorithms that were measured at both; if there
-        are none, the times at the larger size hold, or else those at the smaller.  Beyond the largest size, times grow
-        in proportion to the size.
+        Between two sizes, times are interpolated on logarithms, for the algorithms that were measured at both sizes.  If
+        no algorithm was, the times at the larger size hold, or else the times at the smaller size.  Above the largest
+        size, times grow in proportion to the size.
         """
-        above = next((i for i, size in enumerate(self.sizes_bytes) if size >= nbytes), len(self.sizes_bytes))
-        if above == len(self.sizes_bytes):
+        upper = next((i for i, size in enumerate(self.sizes_bytes) if size >= nbytes), len(self.sizes_bytes))
+        if upper == len(self.sizes_bytes):
             return {name: us * nbytes / self.sizes_bytes[-1] for name, us in self._measured(-1).items()}
-        if above == 0 or self.sizes_bytes[above] == nbytes:
-            return self._measured(above)
-        low, high = self._measured(above - 1), self._measured(above)
-        smaller, larger = self.sizes_bytes[above - 1 : above + 1]
+        if upper == 0 or self.sizes_bytes[upper] == nbytes:
+            return self._measured(upper)
+        low, high = self._measured(upper - 1), self._measured(upper)
+        smaller, larger = self.sizes_bytes[upper - 1 : upper + 1]
         share = math.log(nbytes / smaller) / math.log(larger / smaller)
-        both = {name: low[name] ** (1 - share) * high[name] ** share for name in high if name in low}
-        return both or high or low
+        between = {name: low[name] ** (1 - share) * high[name] ** share for name in high if name in low}
+        return between or high or low
 
     def _measured(self, i: int) -> dict[str, float]:
         return {name: us[i] for name, us in self.us.items() if not math.isnan(us[i])}
@@ -49,10 +49,10 @@ class Series:
 
 @dataclass(frozen=True)
 class Tuned:
-    """One table.
+    """A table of measured times.
 
-    note:   on what machine, when and how it was measured
-    source: the file that it was read from, in words
+    note:   machine, date and command of the measurement
+    source: name of its file
     """
 
     note: str
@@ -60,14 +60,15 @@ class Tuned:
     source: str = ""
 
     def times(self, dtype: str, nbytes: int) -> dict[str, float]:
-        """{algorithm: us}, from the measured dtype that is most like ``dtype``; {} if there is none."""
+        """{algorithm: us}, from the measured dtype that is most like ``dtype``; {} without measurements."""
         wanted = DTYPES[dtype]
 
-        def unlike(one: Series) -> tuple[bool, int, bool]:
-            chosen = DTYPES[one.dtype]
-            return (one.dtype != dtype, abs(chosen.item_bytes - wanted.item_bytes), chosen.acc_bytes != wanted.acc_bytes)
+        def unlike(series: Series) -> tuple[bool, int, bool]:
+            chosen = DTYPES[series.dtype]
+            difference = abs(chosen.item_bytes - wanted.item_bytes)
+            return (series.dtype != dtype, difference, chosen.acc_bytes != wanted.acc_bytes)
 
-        return min(self.series, key=unlike).at(nbytes) if self.series else {}
+        return min(self.series, key=unlike).times_at(nbytes) if self.series else {}
 
 
 def read(path: Path) -> Tuned:
@@ -77,7 +78,7 @@ def read(path: Path) -> Tuned:
     except FileError as error:
         raise FileError(f"{error}; {REMEDY}") from None
     try:
-        series = tuple(_series(one["dtype"], one["bytes"], one["us"]) for one in data["measured"])
+        series = tuple(_series(entry["dtype"], entry["bytes"], entry["us"]) for entry in data["measured"])
         return Tuned(str(data["note"]), series, str(path))
     except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         wrong = f"{error.args[0]} is missing" if isinstance(error, KeyError) else error
@@ -85,7 +86,7 @@ def read(path: Path) -> Tuned:
 
 
 def _series(dtype: str, sizes: list[int], us: dict[str, list[float]]) -> Series:
-    """One [[measured]] table.  Raises ValueError, and what Python raises for values of other types."""
+    """A [[measured]] table.  Raises ValueError, and Python's errors for values of other types."""
     if dtype not in DTYPES:
         raise ValueError(f"dtype {shown(dtype)} is unknown")
     if not sizes or sizes != sorted(set(map(int, sizes))) or sizes[0] < 1:
@@ -97,15 +98,15 @@ def _series(dtype: str, sizes: list[int], us: dict[str, list[float]]) -> Series:
 
 
 def write(tuned: Tuned, path: Path) -> None:
-    """Write the file as a whole or not at all.  Raises FileError."""
+    """Write the whole file, or nothing.  Raises FileError."""
     measured = [
         {
             "collective": "allreduce",
-            "dtype": one.dtype,
-            "bytes": list(one.sizes_bytes),
-            "us": {name: [float(f"{us:.4g}") for us in times] for name, times in one.us.items()},
+            "dtype": series.dtype,
+            "bytes": list(series.sizes_bytes),
+            "us": {name: [float(f"{us:.4g}") for us in times] for name, times in series.us.items()},
         }
-        for one in tuned.series
+        for series in tuned.series
     ]
     text = tomli_w.dumps({"note": tuned.note, "measured": measured})
     write_whole(path, f"# Microseconds of one call; read by pennympi.init().\n{text}")

@@ -1,4 +1,4 @@
-"""Where the PEs of a team run: nodes, links, NICs and rails."""
+"""The topology of a team: nodes, links, NICs and rails."""
 
 from .layout import Layout, lay
 

@@ -9,12 +9,13 @@ from mpi4py import MPI
 from ..errors import PeerTimeout
 from ..job.job import Job
 
-TAG = 32699  # beside those of job/
-SMALL, LARGE, LARGE_BYTES = 20, 3, 2 << 20  # exchanges of 8 bytes, and of so many that no buffer hides the link
+TAG = 32699  # different from the tags of job/
+SMALL, LARGE, LARGE_BYTES = 20, 3, 2 << 20  # exchanges of 8 bytes, and of LARGE_BYTES, more than buffers hold
 
 
 class Link(NamedTuple):
-    """us of a message of a few bytes, and GB/s (1e9) in each direction while both are busy."""
+    """A link.  step_us: time of a message of a few bytes;  gb_s: rate (1e9 bytes/s) in each direction, when both are
+    busy"""
 
     step_us: float
     gb_s: float
@@ -23,18 +24,18 @@ class Link(NamedTuple):
 def measure(job: Job) -> Link | None:
     """The link between PE 0 and the first PE of another node, the same on every PE; None on one node.  Collective.
 
-    It takes some hundred us, or as long as 6 MiB take.  Raises PeerTimeout.
+    The measurement takes some hundred us, or the time of 6 MiB.  Raises PeerTimeout.
     """
     nodes = [process.node for process in job.control.processes]
-    far = next((pe for pe, node in enumerate(nodes) if node != nodes[0]), 0)
-    if not far:
+    remote_pe = next((pe for pe, node in enumerate(nodes) if node != nodes[0]), 0)
+    if not remote_pe:
         return None
-    found: Link | None = None
-    if job.me in (0, far):
-        peer = far if job.me == 0 else 0
+    link: Link | None = None
+    if job.me in (0, remote_pe):
+        peer = remote_pe if job.me == 0 else 0
         small, large = (_exchange_us(job, peer, nbytes, turns) for nbytes, turns in ((8, SMALL), (LARGE_BYTES, LARGE)))
-        found = Link(small, LARGE_BYTES / 1e3 / max(large - small, 1e-3))
-    return job.gather(found, "measurement of the link between nodes")[0]
+        link = Link(small, LARGE_BYTES / 1e3 / max(large - small, 1e-3))
+    return job.gather(link, "measurement of the link between nodes")[0]
 
 
 def _exchange_us(job: Job, peer: int, nbytes: int, turns: int) -> float:

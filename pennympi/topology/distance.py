@@ -1,4 +1,4 @@
-"""How far apart two PCI devices are, in the words of ``nvidia-smi topo -m``."""
+"""The distance of two PCI devices, in the words of ``nvidia-smi topo -m``."""
 
 import os
 import re
@@ -14,10 +14,10 @@ _PCI_NAME = re.compile(r"pci[0-9a-f]{4,}:[0-9a-f]{2}|[0-9a-f]{4,}:[0-9a-f]{2}:[0
 
 @dataclass(frozen=True)
 class PciLocation:
-    """Where a device is on PCI.
+    """The location of a device on PCI.
 
-    path: names of the host bridge, the PCIe bridges and the device, () if not known
-    numa: its NUMA node, -1 if not known
+    path: names of the host bridge, the PCIe bridges and the device; (): not known
+    numa: number of the device's NUMA node; -1: not known
     """
 
     path: tuple[str, ...] = ()
@@ -25,13 +25,13 @@ class PciLocation:
 
 
 def location_of(device: Path) -> PciLocation:
-    """The location of a device's folder in sysfs (links are followed); an empty one if it is missing or not on PCI."""
+    """The location of the device with this folder (or link) in sysfs; empty if it is missing or not on PCI."""
     if not device.exists():
         return PciLocation()
     real = device.resolve()
     names = tuple(part for part in real.parts if _PCI_NAME.fullmatch(part))
     while names and real.name != names[-1]:
-        real = real.parent  # virtio devices, for example, are below their PCI device
+        real = real.parent  # the folder of a virtio device, for example, lies in that of its PCI device
     try:
         numa = int((real / "numa_node").read_text())
     except (OSError, ValueError):
@@ -45,7 +45,7 @@ def location_of_bus_id(bus_id: str, root: Path = SYS) -> PciLocation:
 
 
 def distance(a: PciLocation, b: PciLocation) -> str:
-    """How far apart two devices are: one of NEAREST_FIRST."""
+    """The distance of two devices: a member of NEAREST_FIRST."""
     if not a.path or not b.path:
         return "?"
     if a.path == b.path:
@@ -55,5 +55,5 @@ def distance(a: PciLocation, b: PciLocation) -> str:
         return "NODE" if a.numa == b.numa else "SYS"
     if shared == 1:
         return "PHB"
-    below = max(len(a.path), len(b.path)) - shared  # a port of the switch, then the device
-    return "PIX" if below <= 2 else "PXB"
+    levels = max(len(a.path), len(b.path)) - shared  # a port of the switch, then the device
+    return "PIX" if levels <= 2 else "PXB"

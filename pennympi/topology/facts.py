@@ -13,16 +13,16 @@ from .topology import rails_of
 
 
 def facts(topology: Topology, layout: Layout | None, hardware: Sequence[Hardware]) -> dict[str, Any]:
-    """Everything that is known of a team's topology, ready for JSON.
+    """The facts of a team's topology, as data for JSON.
 
-    hardware: of each PE, in order of PE
+    hardware: hardware of each PE, in order of PE
 
     The result holds:
     n_pes
-    laid_by:  the name or file of the layout, or None
-    nodes:    for each node its PEs, NICs and matrix of links between its PEs
-    rings:    for each ring of multi_ring its PEs in order; [] if multi_ring cannot run
-    no_rings: why multi_ring cannot run, or ""
+    laid_by:  name or file of the layout, or None
+    nodes:    for each node, its PEs, its NICs and the matrix of links between its PEs
+    rings:    for each ring of multi_ring, its PEs in order; [] if multi_ring cannot run
+    no_rings: reason why multi_ring cannot run, or None
     """
     rails = topology.rails if topology.rail_of or layout else rails_of(topology, list(hardware)) or topology.rails
     return {
@@ -31,12 +31,12 @@ def facts(topology: Topology, layout: Layout | None, hardware: Sequence[Hardware
         "nodes": [
             {
                 "node": node,
-                "pes": [_pe(pe, rails[pe], [hardware[other] for other in pes], hardware[pe], layout) for pe in pes],
+                "pes": [_pe(pe, rails[pe], [hardware[peer] for peer in pes], hardware[pe], layout) for pe in pes],
                 "nics": [
                     {"name": n.name, "kind": n.kind, "gbit_s": n.gbit_s, "up": n.up, "numa": n.location.numa}
                     for n in hardware[pes[0]].nics
                 ],
-                "links": [[link(hardware[pe], hardware[other], pe == other) for other in pes] for pe in pes],
+                "links": [[link(hardware[pe], hardware[peer], pe == peer) for peer in pes] for pe in pes],
             }
             for node, pes in enumerate(topology.nodes)
         ],
@@ -45,53 +45,55 @@ def facts(topology: Topology, layout: Layout | None, hardware: Sequence[Hardware
     }
 
 
-def _pe(pe: int, rail: int, node: Sequence[Hardware], own: Hardware, layout: Layout | None) -> dict[str, Any]:
-    """The facts of one PE.  node: the hardware of the PEs of its node"""
-    fact = {"pe": pe, "host": own.host, "device": own.device, "bus_id": own.bus_id, "numa": own.location.numa}
+def _pe(pe: int, rail: int, node: Sequence[Hardware], hardware: Hardware, layout: Layout | None) -> dict[str, Any]:
+    """The facts of a PE.  node: hardware of the PEs of its node;  hardware: hardware of the PE"""
+    fact: dict[str, Any] = {"pe": pe, "host": hardware.host, "device": hardware.device, "bus_id": hardware.bus_id}
+    fact["numa"] = hardware.location.numa
     fact |= {"rail": rail, "nic": "", "gbit_s": 0, "distance": ""}
-    on_gpus = all(one.bus_id for one in node)
+    on_gpus = all(peer.bus_id for peer in node)
     if not layout and on_gpus and (serving := inter_node_nics(node[0].nics)):
         nic = serving[rail]
-        fact |= {"nic": nic.name, "gbit_s": nic.gbit_s, "distance": distance(own.location, nic.location)}
+        fact |= {"nic": nic.name, "gbit_s": nic.gbit_s, "distance": distance(hardware.location, nic.location)}
     return fact
 
 
-def link(one: Hardware, other: Hardware, same_pe: bool) -> str:
-    """How a PE reaches another PE of its node, in the words of nvidia-smi; "X" for itself.
+def link(first: Hardware, second: Hardware, same_pe: bool) -> str:
+    """The link between two PEs of a node, in the words of nvidia-smi; "X" for a PE and itself.
 
-    NV18: by 18 NVLinks;  SAME: one device;  SHM: shared memory;  NET: between hosts;  else as ``distance``
+    NV18: 18 NVLinks;  SAME: the same device;  SHM: shared memory;  NET: different hosts;  else as ``distance``
     """
     if same_pe:
         return "X"
-    if one.host != other.host:
+    if first.host != second.host:
         return "NET"
-    if not one.bus_id:
+    if not first.bus_id:
         return "SHM"
-    if one.bus_id == other.bus_id:
+    if first.bus_id == second.bus_id:
         return "SAME"
-    mine, theirs = one.nvlinks or {}, other.nvlinks or {}
-    n = mine.get(other.bus_id, 0) or min(mine.get("switch", 0), theirs.get("switch", 0))
-    return f"NV{n}" if n else distance(one.location, other.location)
+    first_links, second_links = first.nvlinks or {}, second.nvlinks or {}
+    n = first_links.get(second.bus_id, 0) or min(first_links.get("switch", 0), second_links.get("switch", 0))
+    return f"NV{n}" if n else distance(first.location, second.location)
 
 
 COLUMNS = ("node", "host", "PE", "device", "PCI", "NUMA", "links", "rail", "NIC", "Gb/s", "away")
 
 
-def table(found: dict[str, Any]) -> str:
+def table(data: dict[str, Any]) -> str:
     """The result of ``facts`` as a table, a line for each PE; columns without content are left out."""
     rows: list[Sequence[Any]] = [COLUMNS]
-    for node in found["nodes"]:
-        for one, links in zip(node["pes"], node["links"], strict=True):
-            others = set(links) - {"X"}
-            numa, link_words = "" if one["numa"] < 0 else one["numa"], " ".join(links if len(others) > 1 else others)
-            where = (node["node"], one["host"], one["pe"], one["device"], one["bus_id"], numa)
-            rows.append((*where, link_words, one["rail"], one["nic"], one["gbit_s"] or "", one["distance"]))
+    for node in data["nodes"]:
+        for fact, links in zip(node["pes"], node["links"], strict=True):
+            remote_links = set(links) - {"X"}
+            numa = "" if fact["numa"] < 0 else fact["numa"]
+            link_words = " ".join(links if len(remote_links) > 1 else remote_links)
+            columns = (node["node"], fact["host"], fact["pe"], fact["device"], fact["bus_id"], numa)
+            rows.append((*columns, link_words, fact["rail"], fact["nic"], fact["gbit_s"] or "", fact["distance"]))
     cells = [[f"{cell:g}" if isinstance(cell, float) else str(cell) for cell in row] for row in rows]
     kept = [i for i in range(len(COLUMNS)) if any(row[i] for row in cells[1:])]
     widths = {i: max(len(row[i]) for row in cells) for i in kept}
-    laid = f", laid by {found['laid_by']}" if found["laid_by"] else ""
-    lines = [f"{found['n_pes']} PEs on {len(found['nodes'])} nodes{laid}"]
+    laid = f", laid by {data['laid_by']}" if data["laid_by"] else ""
+    lines = [f"{data['n_pes']} PEs on {len(data['nodes'])} nodes{laid}"]
     lines += ["  ".join(row[i].ljust(widths[i]) for i in kept).rstrip() for row in cells]
-    count = len(found["rings"])
-    lines.append(f"multi_ring: {count} rings" if count else f"multi_ring can't run: {found['no_rings']}")
+    count = len(data["rings"])
+    lines.append(f"multi_ring: {count} rings" if count else f"multi_ring can't run: {data['no_rings']}")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""The hardware that one PE runs on, gathered from all PEs to find links and rails."""
+"""The hardware of a PE, from which links and rails are found."""
 
 import platform
 from collections import Counter
@@ -9,18 +9,18 @@ from pathlib import Path
 from .distance import SYS, PciLocation, location_of_bus_id
 from .nics import Nic, nics
 
-MAX_LINKS = 18  # of a GPU
+MAX_LINKS = 18  # most NVLinks of a GPU
 _SWITCH = 2  # NVML's number for a remote device that is an NVSwitch
 
 
 @dataclass(frozen=True)
 class Hardware:
-    """What one PE runs on.
+    """The hardware of a PE.
 
-    host:     the host's name;  device: the PE's device, in words
-    bus_id:   PCI address of its GPU ("" on the host backend);  location: of this GPU on PCI
-    nics:     the NICs of the host
-    nvlinks:  see ``nvlinks``; None if NVML could not be asked
+    host:     name of the host;  device: name of the PE's device
+    bus_id:   PCI address of the PE's GPU ("" on the host backend);  location: location of this GPU on PCI
+    nics:     NICs of the host
+    nvlinks:  result of the function ``nvlinks``
     """
 
     host: str
@@ -32,7 +32,7 @@ class Hardware:
 
 
 def read_hardware(device: str, bus_id: str, root: Path = SYS) -> Hardware:
-    """What sysfs (below ``root``) and NVML report; both may be missing."""
+    """The hardware by sysfs (at ``root``) and NVML, both of which may be missing."""
     bus_id = sysfs_bus_id(bus_id) if bus_id else ""
     links = nvlinks(bus_id) if bus_id else None
     return Hardware(platform.node(), device, bus_id, location_of_bus_id(bus_id, root), tuple(nics(root)), links)
@@ -40,22 +40,22 @@ def read_hardware(device: str, bus_id: str, root: Path = SYS) -> Hardware:
 
 def sysfs_bus_id(bus_id: str) -> str:
     """A PCI address as sysfs writes it: a domain of four digits, lower-case letters."""
-    domain, _, rest = bus_id.lower().partition(":")
-    return f"{domain[-4:]}:{rest}"
+    domain, _, bus = bus_id.lower().partition(":")
+    return f"{domain[-4:]}:{bus}"
 
 
 def nvlinks(bus_id: str) -> dict[str, int] | None:
-    """{peer: number of active NVLinks to it} of one GPU, by NVML; None if NVML cannot be asked.
+    """{peer: number of active NVLinks to it} of a GPU, by NVML; None if NVML does not answer.
 
     bus_id: the GPU's PCI address, "0000:19:00.0"
     A peer is the PCI address of another GPU, or "switch" for all NVSwitches together.
     """
-    found: Counter[str] = Counter()
+    links: Counter[str] = Counter()
     try:
         nvml = import_module("cuda.bindings.nvml")
         nvml.init_v2()
         device = nvml.device_get_handle_by_pci_bus_id_v2(bus_id)
-    except Exception:  # it is not installed, there is no driver, or the GPU is hidden: each has its own error
+    except Exception:  # NVML is not installed, has no driver, or does not show the GPU: each has its own error
         return None
     for link in range(MAX_LINKS):
         try:
@@ -63,7 +63,7 @@ def nvlinks(bus_id: str) -> dict[str, int] | None:
                 continue
             is_switch = int(nvml.device_get_nvlink_remote_device_type(device, link)) == _SWITCH
             peer = "switch" if is_switch else nvml.device_get_nvlink_remote_pci_info_v2(device, link).bus_id
-            found["switch" if is_switch else sysfs_bus_id(peer)] += 1
-        except Exception:  # there is no such link, or the driver does not support the question
+            links["switch" if is_switch else sysfs_bus_id(peer)] += 1
+        except Exception:  # no such link, or the driver does not support the call
             continue
-    return dict(found)
+    return dict(links)

@@ -1,13 +1,13 @@
-"""Nodes laid over the PEs of a team by a name or a file, whatever hosts the PEs run on.
+"""Layouts: nodes that a name or a file lays over the PEs of a team, on any hosts.
 
-A name such as ``two-nodes-of-eight`` or ``3-nodes-of-4`` gives the numbers of nodes and PEs.  A TOML file can say more:
+A name such as ``two-nodes-of-eight`` or ``3-nodes-of-4`` gives the numbers of nodes and PEs.  A TOML file has more keys:
 
     [[node]]
-    count = 2                        # how many such nodes there are (default 1)
-    pes = 8                          # PEs of each node, taken in order; or a list of PEs: [0, 2, 4, 6]
+    count = 2                        # number of such nodes (default 1)
+    pes = 8                          # number of PEs of each node; or a list of PEs: [0, 2, 4, 6]
     rails = [0, 0, 1, 1, 2, 2, 3, 3] # the NIC of each PE of the node, in order (default: one NIC for each PE)
 
-The layout decides which PE an algorithm sends to.  How the memory of a PE is reached does not change.
+The layout changes the PEs that an algorithm sends to, but not the way to a PE's memory.
 """
 
 import re
@@ -27,8 +27,8 @@ _KEYS = ("count", "pes", "rails")
 class Layout(NamedTuple):
     """Nodes laid over PEs.
 
-    name:    the name or file that was given
-    node_of, rail_of: for each PE, the number of its node, and of its NIC in that node
+    name:    name or file of the layout
+    node_of, rail_of: for each PE, number of its node, and index of its NIC in the node
     """
 
     name: str
@@ -37,7 +37,7 @@ class Layout(NamedTuple):
 
 
 class _Nodes(NamedTuple):
-    """One [[node]] table.  listed: the PEs that it lists, [] if it gives their number;  rails: None if it gives none"""
+    """A [[node]] table.  listed: PEs that the table lists, or [];  rails: index of each PE's NIC, or None"""
 
     n_nodes: int
     size: int
@@ -46,20 +46,20 @@ class _Nodes(NamedTuple):
 
 
 def lay(name: str, n_pes: int) -> Layout:
-    """The layout for ``n_pes`` PEs that ``name`` stands for, or that the TOML file at ``name`` holds.
+    """The layout for ``n_pes`` PEs that has this name, or that the TOML file ``name`` holds.
 
     Raises TopologyError if there is no such name or file, if a key or value is wrong, or if the layout has another
     number of PEs.
     """
     named = _NAME.fullmatch(name.lower())
     tables = [_Nodes(_number(named[1], name), _number(named[2], name), [], None)] if named else _read(name)
-    total = sum(one.n_nodes * one.size for one in tables)
+    total = sum(table.n_nodes * table.size for table in tables)
     if total != n_pes:
         raise TopologyError(
             f"topology {name} lays {total} PEs in all, and this team has {n_pes}: "
-            f"start {total} ranks, or choose another one by PENNYMPI_TOPOLOGY or init(topology=...)"
+            f"start {total} ranks, or choose another layout by PENNYMPI_TOPOLOGY or init(topology=...)"
         )
-    listed = [pe for one in tables for pe in one.listed]
+    listed = [pe for table in tables for pe in table.listed]
     wrong = next((pe for i, pe in enumerate(listed) if pe >= n_pes or pe in listed[:i]), None)
     if wrong is not None:
         how = "twice" if wrong < n_pes else "and there is no such PE"
@@ -69,10 +69,10 @@ def lay(name: str, n_pes: int) -> Layout:
         )
     free = iter(sorted(set(range(n_pes)) - set(listed)))
     node_of, rail_of = [0] * n_pes, [0] * n_pes
-    every = [one for one in tables for _ in range(one.n_nodes)]
-    for node, one in enumerate(every):
-        pes = sorted(one.listed) or [next(free) for _ in range(one.size)]
-        for pe, rail in zip(pes, one.rails or range(one.size), strict=True):
+    nodes = [table for table in tables for _ in range(table.n_nodes)]
+    for node, table in enumerate(nodes):
+        pes = sorted(table.listed) or [next(free) for _ in range(table.size)]
+        for pe, rail in zip(pes, table.rails or range(table.size), strict=True):
             node_of[pe], rail_of[pe] = node, rail
     return Layout(name, tuple(node_of), tuple(rail_of))
 
@@ -94,21 +94,21 @@ def _read(name: str) -> list[_Nodes]:
         raise TopologyError(text) from None
     tables = data.pop("node", None)
     if data or not isinstance(tables, list) or not tables:
-        found = next(iter(data), "no such table")[:60]
-        raise TopologyError(f"topology file {name} must hold [[node]] tables and nothing else, but it holds {found}")
+        entry = next(iter(data), "no such table")[:60]
+        raise TopologyError(f"topology file {name} must hold [[node]] tables and nothing else, but it holds {entry}")
     return [_nodes(f"topology {name}, [[node]] {number}", table) for number, table in enumerate(tables, 1)]
 
 
-def _nodes(where: str, table: Any) -> _Nodes:
-    """One [[node]] table.  Raises TopologyError."""
+def _nodes(name: str, table: Any) -> _Nodes:
+    """A [[node]] table.  Raises TopologyError."""
 
     def require(right: bool, key: str, wanted: str) -> None:
         if not right:
-            found = f"{key[:60]} = {shown(table[key])}" if key in table else f"{key} is missing"
-            raise TopologyError(f"{where}: {found}: give {wanted}")
+            entry = f"{key[:60]} = {shown(table[key])}" if key in table else f"{key} is missing"
+            raise TopologyError(f"{name}: {entry}: give {wanted}")
 
     if not isinstance(table, dict):
-        raise TopologyError(f"{where}: {shown(table)} is not a table")
+        raise TopologyError(f"{name}: {shown(table)} is not a table")
     for key in table:
         require(key in _KEYS, key, f"no other keys than {', '.join(_KEYS)}")
     count: Any = table.get("count", 1)
@@ -119,8 +119,9 @@ def _nodes(where: str, table: Any) -> _Nodes:
     require(bool(listed) or _whole(pes, 1), "pes", "a number of PEs from 1, or a list of PEs")
     require(count == 1 or not listed, "count", "1, or the number of PEs: several nodes can't have the same PEs")
     size = len(listed) or pes
-    each = isinstance(rails, list) and len(rails) == size and all(_whole(rail, 0) and rail < size for rail in rails)
-    require(each or rails is None, "rails", f"{size} numbers of NICs from 0 to {size - 1}, one for each PE of the node")
+    is_valid = isinstance(rails, list) and len(rails) == size and all(_whole(rail, 0) and rail < size for rail in rails)
+    wanted = f"{size} numbers of NICs from 0 to {size - 1}, one for each PE of the node"
+    require(is_valid or rails is None, "rails", wanted)
     return _Nodes(count, size, listed, rails)
 
 

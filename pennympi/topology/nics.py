@@ -1,4 +1,4 @@
-"""The NICs of this host, from sysfs, and which of them serves which PE."""
+"""The NICs of this host, from sysfs, and their assignment to PEs."""
 
 import re
 from collections import Counter
@@ -11,9 +11,9 @@ from .distance import NEAREST_FIRST, SYS, PciLocation, distance, location_of
 
 @dataclass(frozen=True)
 class Nic:
-    """One NIC with RDMA.
+    """A NIC with RDMA.
 
-    kind: "InfiniBand" or "RoCE";  gbit_s: its speed in Gbit/s, 0 if not known;  up: its link is up
+    kind: "InfiniBand" or "RoCE";  gbit_s: speed in Gbit/s; 0: not known;  up: True if the link is up
     """
 
     name: str
@@ -26,8 +26,8 @@ class Nic:
 def nics(root: Path = SYS) -> list[Nic]:
     """All NICs with RDMA on PCI, short names first: mlx5_2 before mlx5_10."""
     folder = root / "class" / "infiniband"
-    found = map(_nic, folder.iterdir() if folder.is_dir() else [])
-    return sorted((nic for nic in found if nic.location.path), key=lambda nic: (len(nic.name), nic.name))
+    all_nics = map(_nic, folder.iterdir() if folder.is_dir() else [])
+    return sorted((nic for nic in all_nics if nic.location.path), key=lambda nic: (len(nic.name), nic.name))
 
 
 def _nic(folder: Path) -> Nic:
@@ -46,17 +46,18 @@ def _read(path: Path) -> str:
 
 
 def inter_node_nics(nics: Sequence[Nic]) -> list[Nic]:
-    """The NICs that carry traffic between nodes: the fastest whose link is up."""
+    """The NICs that carry traffic between nodes: the fastest NICs whose link is up."""
     able = [nic for nic in nics if nic.up]
-    return [nic for nic in able if nic.gbit_s == max(other.gbit_s for other in able)]
+    fastest = max((nic.gbit_s for nic in able), default=0)
+    return [nic for nic in able if nic.gbit_s == fastest]
 
 
 def assign_nics(gpus: Sequence[PciLocation], nics: Sequence[Nic]) -> list[int]:
     """For each GPU of a node, in order of local rank, the index in ``nics`` of the NIC that it uses.
 
-    A GPU uses the nearest NIC; of several at the same distance, the one with the fewest GPUs so far, then the first.
+    A GPU uses the nearest NIC; of NICs at the same distance, the NIC with the fewest GPUs so far, then the first NIC.
     """
-    n_gpus: Counter[int] = Counter()  # of each NIC
+    n_gpus: Counter[int] = Counter()  # {index of a NIC: number of its GPUs}
     assigned = []
     for gpu in gpus:
         away = [NEAREST_FIRST.index(distance(gpu, nic.location)) for nic in nics]

@@ -1,7 +1,7 @@
 """The ``Topology`` of a team: the node and the rail of each of its PEs.
 
-A layout (layout.py) decides both if there is one.  Else the processes report their nodes (job/process.py), NVML and sysfs
-the rails.
+A layout (layout.py) determines both.  Without a layout the processes report their nodes (job/process.py), and NVML and
+sysfs determine the rails.
 """
 
 import os
@@ -18,7 +18,7 @@ from .nics import assign_nics, inter_node_nics
 
 
 def layout_of(topology: Any, n_pes: int) -> Layout | None:
-    """The layout of ``init(topology=...)``, or of PENNYMPI_TOPOLOGY if that is None; None for "auto".
+    """The layout of ``init(topology=...)``, or of PENNYMPI_TOPOLOGY if ``topology`` is None; None for "auto".
 
     Raises TypeError if ``topology`` is neither a str nor a path, TopologyError.
     """
@@ -31,7 +31,7 @@ def layout_of(topology: Any, n_pes: int) -> Layout | None:
 
 
 def topology_of(job: Job, backend: Backend, layout: Layout | None) -> Topology:
-    """The nodes and rails of the team, what its links can do, and whether all PEs allow packets.  Collective."""
+    """The topology of a team: nodes, rails, properties of the links, and whether all PEs allow packets.  Collective."""
     packets = all(job.gather(setting("PENNYMPI_PACKETS"), "comparison of PENNYMPI_PACKETS"))
     peers = backend.peers
     if layout:
@@ -46,7 +46,7 @@ def topology_of(job: Job, backend: Backend, layout: Layout | None) -> Topology:
     if layout or one_node:
         return topology  # rails connect nodes
     if backend.name != "cuda":
-        return replace(topology, rail_of=(0,) * topology.n_pes)  # MPI sends all of a node's messages by one NIC
+        return replace(topology, rail_of=(0,) * topology.n_pes)  # MPI sends all messages of a node through one NIC
     hardware = job.gather(read_hardware(backend.device_name, backend.bus_id), "detection of NICs")
     return replace(topology, rail_of=rails_of(topology, hardware))
 
@@ -54,7 +54,7 @@ def topology_of(job: Job, backend: Backend, layout: Layout | None) -> Topology:
 def rails_of(topology: Topology, hardware: list[Hardware]) -> tuple[int, ...]:
     """For each PE, the index of its NIC among its node's ``inter_node_nics``; () if a node has no such NIC.
 
-    hardware: of each PE, in order of PE
+    hardware: hardware of each PE, in order of PE
     """
     rails = [0] * topology.n_pes
     for pes in topology.nodes:

@@ -6,16 +6,18 @@ import pytest
 from gpu_code import AMPERE, HOPPER, ptx_of
 from wrong_kernels import WRONG, element
 
-from pennympi.app_kernel import cannot_compile
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.collectives.base import constants
 from pennympi.compile.bind import bind
+from pennympi.compile.checked import checked
+from pennympi.compile.compiler_error import cannot_compile
 from pennympi.compile.context import TAGGED
 from pennympi.compile.options import KernelOptions
 from pennympi.cuda.compiler import compile as backend
 from pennympi.cuda.device import combine, stubs
 from pennympi.kernels.allreduce import TABLE
-from pennympi.kernels.block import lanes, load, store
+from pennympi.kernels.block import lanes, load, put_lines, put_signal, receive_packets, send_packets, store, wait
+from pennympi.kernels.records import Lines, Message
 from pennympi.kernels.rma import get_bytes, put_bytes
 
 FACTOR = 1234567
@@ -57,7 +59,7 @@ def test_a_text_that_cannot_be_compiled(kernel, what):
         ptx_of(kernel, "wrong", elements=DTYPES["float32"])
     text = str(cannot_compile(kernel, caught.value))
     lines = {one.__code__.co_firstlineno + k for one in (kernel, element) for k in range(3)}
-    assert what in text and any(f"wrong_kernels.py:{line} " in text for line in lines), text
+    assert what in text and any(f"wrong_kernels.py:{line}: " in text for line in lines), text
 
 
 @pytest.mark.parametrize(
@@ -119,4 +121,25 @@ def test_an_error_of_a_part_that_knows_no_line():
     with pytest.raises(ValueError, match="no lowering") as caught:
         Operation().fail()
     line = scale.__code__.co_firstlineno
-    assert f"can't be compiled, {__file__}:{line} " in str(cannot_compile(scale, caught.value))
+    assert str(cannot_compile(scale, caught.value)).endswith(f"test_compiled.py:{line}: no lowering")
+
+
+def around(ctx, inbox, outbox, nbytes, words, right):
+    put_lines(ctx, inbox, outbox, Lines(1, nbytes, 0, nbytes, 0, nbytes, 0, 2), right)
+    send_packets(ctx, Message(inbox, outbox, nbytes, right), 1)
+    receive_packets(ctx, Message(outbox, inbox, nbytes, right), 1)
+    for i in lanes(0, nbytes):
+        store(outbox, i, times_factor(load(inbox, i)))
+    put_signal(ctx, Message(inbox, outbox, nbytes, right), words, 1)
+    wait(ctx, words, 1, right)
+
+
+@pytest.mark.parametrize("beyond", [False, True])
+def test_a_checked_kernel(beyond):
+    kernel, sites = checked(around)
+    assert [(one.call, one.operand) for one in sites[10:12]] == [
+        ("store(outbox, i, times_factor(load(inbox, i)))", "base"),
+        ("load(inbox, i)", "base"),
+    ]
+    code = ptx_of(kernel, "around", elements=DTYPES["float32"], beyond=beyond)
+    assert "atom.global.cas.b64" in code  # by which a thread takes the record

@@ -31,7 +31,7 @@ def run(memory, dst, src, lines):
     names = {name: lambda address, n=n: load(address, n) for name, n in units.items()}
     names |= dict.fromkeys(("store_pair", "store_word", "store_4", "store_1"), store)
     names |= {"copy_one_16": lambda to, at: store(to, load(at, 16)), "divide_32": lambda x, y: x // y}
-    names |= {"at": lambda ctx, address, pe: address, "GAVE_UP": 0}
+    names |= {"peer_address": lambda ctx, address, pe: address, "GAVE_UP": 0}
     cuda = SimpleNamespace(blockDim=SimpleNamespace(x=THREADS), threadIdx=SimpleNamespace(x=0), syncthreads=lambda: None)
     space = {**vars(room), **names, "cuda": cuda}
     for name in ("offsets", "move_1", "move_4", "put_lines"):

@@ -131,6 +131,8 @@ def test_a_graph_of_loops(team):
 
     team.synchronize()
     stream.begin_capture(2)
+    with pytest.raises(Unsupported, match="the host has no turn in a graph"):
+        loop(stream, every=1, call=print)
     turn(stream)
     graph = stream.end_capture()
     for _ in range(5):

@@ -1,9 +1,11 @@
-"""The programs and shell blocks of README.md, the tutorial and the pages on grids and loops run as they stand there.
+"""The Python blocks of README.md and docs/, and the shell blocks of some pages, run as they stand there.
 
+Each Python block is a program, but one that begins with CONTINUES goes after the blocks above it in the same file.
 A block under `<!-- skip: next "reason" -->` is not run. `make docs` checks the links of all pages.
 """
 
 import os
+import re
 import shutil
 import sys
 import zipfile
@@ -17,6 +19,17 @@ from launch import launch
 from settled import backend, settled
 
 ROOT = Path(__file__).resolve().parents[2]
+CONTINUES = "# continues the block"
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+RUN_EACH = """
+import runpy
+import sys
+
+for path in sys.argv[1:]:
+    print(path, flush=True)
+    runpy.run_path(path, run_name="__main__")
+"""
+WIDEST = 100  # characters of a line of code that a window of 1400 pixels shows
 LIMIT_S = 230  # below pytest's own, which says less
 SAME_BITS = """
 before = comm.allgather((first, own, u[inside]))
@@ -54,7 +67,12 @@ def run(program, text):
 
 
 @pytest.mark.parametrize(
-    ("page", "least"), [pytest.param("README.md", 1, marks=pytest.mark.slow), ("docs/tutorial.md", 4)]
+    ("page", "least"),
+    [
+        pytest.param("README.md", 1, marks=pytest.mark.slow),
+        ("docs/tutorial.md", 4),
+        ("docs/guides/testing.md", 1),
+    ],
 )
 def test_shell_blocks(tmp_path, page, least):
     scripts = blocks(page, "sh")
@@ -66,21 +84,39 @@ def test_shell_blocks(tmp_path, page, least):
     assert ended.rc == 0 and not ended.left_alive, ended.output
 
 
-def test_the_readmes_program(tmp_path):
-    (program,) = blocks("README.md", "python")
-    assert "3 PEs on" in run(tmp_path / "example.py", program)
+def programs(page):
+    """The Python programs of a page."""
+    texts = []
+    for block in blocks(page, "python"):
+        if block.startswith(CONTINUES):
+            texts[-1] += block
+        else:
+            texts.append(block)
+    return texts
+
+
+def test_the_python_blocks_of_every_page(tmp_path):
+    paths = []
+    for page in PAGES:
+        for number, text in enumerate(programs(page)):
+            paths.append(tmp_path / f"{page.stem}_{number}.py")
+            paths[-1].write_text(text)
+    (tmp_path / "run_each.py").write_text(RUN_EACH)
+    ended = launch(2, str(tmp_path / "run_each.py"), *map(str, paths), env=settled(2), limit_s=LIMIT_S)
+    assert ended.rc == 0 and not ended.left_in_shm and not ended.left_alive, ended.output
+
+
+def test_code_fits_its_box():
+    code = re.compile(r"^```.*?^```|(?<=\n\n)(?:    [^\n]*\n)+", re.MULTILINE | re.DOTALL)
+    for page in (*PAGES, ROOT / "kernels" / "README.md"):
+        lines = [line for text in code.findall(page.read_text()) for line in text.splitlines()]
+        assert not [line for line in lines if len(line) > WIDEST], page
 
 
 def test_both_programs_of_the_page_on_grids_give_the_same_bits(tmp_path):
     _, step, before, after = blocks("docs/guides/grids.md", "python")
     text = "\n".join([step, before, SAME_BITS.format(after=after)])
     assert run(tmp_path / "both.py", text).endswith("the same bits\n")
-
-
-@pytest.mark.slow
-def test_the_program_of_the_page_on_loops_ends_as_the_host_s_loop(tmp_path):
-    (program,) = blocks("docs/guides/loops.md", "python")
-    run(tmp_path / "loops.py", program)
 
 
 @pytest.mark.slow

@@ -3,14 +3,14 @@
 import pytest
 from greenlet import getcurrent
 from machine.by_counts import BY_COUNTS
-from machine.faults import Fault
 from machine.mismatch import ALL, WORDS, mismatch_cases, run_mismatch, run_other_counts
 from machine.mutations import helpers, replaced
-from machine.network import NETWORKS, POINTER
 from machine.program import ALGORITHMS, PLAIN, TABLES, Case, all_cases, can_run, run
 from seed import SEED
 
 from pennympi.kernels.block import DIFFERS, TAKES, write_epoch
+from pennympi.simulator.faults import Fault
+from pennympi.simulator.network import NETWORKS, POINTER
 
 PROGRAMS = 2  # of each case
 

@@ -3,9 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from machine.faults import Fault
 from machine.mutations import Mutation, plant
-from machine.network import ANY_ORDER, COPIED, IN_ORDER, POINTER
 from machine.program import PLAIN, SYMMETRIC, TABLES, Case, run
 from seed import SEED
 
@@ -13,9 +11,11 @@ from pennympi.kernels.halo import exchange
 from pennympi.kernels.halo.exchange import halo_ready
 from pennympi.kernels.sweep import resident
 from pennympi.kernels.sweep.resident import put_and_wait
+from pennympi.simulator.faults import Fault
+from pennympi.simulator.network import ANY_ORDER, COPIED, IN_ORDER, POINTER
 
 PLANNED = ("allreduce planned", "sweeps", "halo")  # of which all arrays are symmetric
-MOST_PROGRAMS = 1000  # in which a planted fault has to show: most do at once, a few in one of ten
+MOST_PROGRAMS = 100  # in which a planted fault has to show: most do at once, a few in one of five
 PLANTED = [
     # a wait for e-1
     ("allreduce", "ring", POINTER, Mutation("early", "wait")),

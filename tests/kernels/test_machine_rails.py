@@ -5,12 +5,12 @@ from collections import Counter
 from random import Random
 
 import pytest
-from machine.network import POINTER
 from machine.team import Team
 
 from pennympi.kernels.algorithm import Limits, Topology
 from pennympi.kernels.allreduce import TABLE
 from pennympi.kernels.cost import Machine, Size
+from pennympi.simulator.network import POINTER
 
 LIMITS = Limits(4, 256 << 10)
 NIC = Machine("only NICs, of a byte a us", 0, 0, 0, 0, *(math.inf,) * 4, 0, 1e-3, "")

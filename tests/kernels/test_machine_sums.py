@@ -4,13 +4,14 @@ from random import Random
 
 import numpy as np
 import pytest
-from machine.device import Launch, Machine
-from machine.network import NETWORKS
 from machine.team import place_for
 from seed import SEED
 
 from pennympi.kernels.block import block, is_leader, write_epoch
 from pennympi.kernels.in_kernel import GridBarrier, add_to_bins, all_sum, grid_barrier_words, last_grid_barrier, no_bins
+from pennympi.simulator.device import Machine
+from pennympi.simulator.launches import Launch
+from pennympi.simulator.network import NETWORKS
 
 PROGRAMS, BARRIERS = 12, 3
 WORD_BYTES = 8

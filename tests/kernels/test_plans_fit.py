@@ -66,7 +66,7 @@ def test_a_piece_fits_its_slot(table, name):
 
 
 def test_a_slot_too_small_is_refused():
-    with pytest.raises(ValueError, match="should have been refused"):
+    with pytest.raises(ValueError, match="should have refused"):
         cut(100, 4, 0)
     assert cut(100, 1, 2) == 2 and cut(1000, 1, 24) == 16 and cut(3, 1, 100) == 16 and cut(100, 2, 7) == 4
     topology, limits = Topology((0,) * 600, ll128_safe=False), Limits(132, 256 << 10)

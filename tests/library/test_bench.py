@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 
 from pennympi.arrays.dtypes import TABLE as DTYPES
-from pennympi.bench import result
+from pennympi.bench import columns, result
 from pennympi.bench.cases import CASES
 from pennympi.bench.implementation import plain
 from pennympi.bench.run import Options, Run
@@ -62,6 +62,23 @@ def test_every_case(team, case, tmp_path, capsys):
         assert "Wrong elements: 0 OK" in capsys.readouterr().out
 
 
+def test_the_table_says_where_auto_is_slower_than_another_algorithm():
+    def row(name, size_bytes, us):
+        return result.Row("allreduce", name, "float32", "sum", size_bytes, 1, False, "eager", us, us, us, 1.0, 1.0, 0)
+
+    times = {
+        ("pennympi", 1024): 20.0,
+        ("ring", 1024): 10.0,
+        ("mpi", 1024): 1.0,
+        ("pennympi", 4096): 11.0,
+        ("ring", 4096): 10.0,
+    }
+    lines = columns.comparison(result.Result({}, {}, [row(*key, us) for key, us in times.items()]))
+    assert lines[-1] == "# auto is slower than ring at 1 KiB: run python -m pennympi tune"
+    lines = columns.comparison(result.Result({}, {}, [row(*key, us) for key, us in times.items() if key[1] == 4096]))
+    assert "auto" not in lines[-1]
+
+
 @pytest.mark.mpi(min_size=2)
 def test_a_wrong_element_is_found(team):
     run = Run(team, CASES["allreduce"], DTYPES["int32"], "max", Options(effort=QUICK, graph=False), seed=1)
@@ -94,17 +111,17 @@ def test_tune_refuses_pes_that_share_cores(team, monkeypatch, tmp_path):
     if team.backend == "cuda":
         pytest.skip("on GPUs it is the devices that may be shared")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(team.n_pes)))
-    assert tune.crowded(team) == ""
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(team.n_pes - 1)))
-    assert tune.crowded(team).startswith(f"{team.n_pes} PEs share the {team.n_pes - 1} cores of ")
-    with pytest.raises(Ended, match="start fewer ranks, or give --anyway") as end:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0})
+    wrong = f"^{team.n_pes} PEs share 1 core: .*start fewer ranks, or give --anyway"
+    with pytest.raises(Ended, match=wrong) as end:
         tune.run(arguments(tune, "-e", "4K", "-d", "float32"))
     assert end.value.status == WRONG_USE and not list(tmp_path.iterdir())
 
 
 @pytest.mark.mpi(min_size=2)
 def test_tune_writes_no_order_that_does_not_settle(team, monkeypatch, tmp_path, capsys):
+    if team.backend == "cuda" and team._backend.shared:
+        pytest.skip("tune refuses PEs that share a GPU")
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     path, turn = users_path(team.device_name, team.pe_topology), itertools.count()
 
@@ -113,7 +130,7 @@ def test_tune_writes_no_order_that_does_not_settle(team, monkeypatch, tmp_path, 
         return {one.name: 1.0 if number == fast else 50.0 for number, one in enumerate(ours)}
 
     monkeypatch.setattr(tune, "_once", disturbed)
-    monkeypatch.setattr(tune, "crowded", lambda team: "")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(team.n_pes)))
     args = arguments(tune, "-e", "4K", "-d", "float32")
     with pytest.raises(Ended, match="the order of the algorithms was not stable at any size: nothing was written") as end:
         tune.run(args)

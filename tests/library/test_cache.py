@@ -111,8 +111,9 @@ def test_damage_of_any_byte_is_repaired(folder, recwarn):
     assert not recwarn
 
 
-def test_the_lock_of_a_dead_process_is_free_and_a_stopped_one_is_not_waited_for(folder, monkeypatch):
+def test_the_lock_of_a_dead_process_is_free_and_a_stopped_one_is_not_waited_for(folder, monkeypatch, capfd):
     monkeypatch.setenv("PENNYMPI_TIMEOUT_S", "2")
+    monkeypatch.setattr(cache, "SILENT_S", 0.3)
     made("a")
     (path,) = entries(folder)
     path.unlink()
@@ -127,6 +128,7 @@ input()
         begin = time.monotonic()
         assert made("a")[1]
         assert 0.9 < time.monotonic() - begin < 1.9
+        assert capfd.readouterr().err == f"pennympi: compiling one; later runs load it from {folder}\n", "while it waits"
         path.unlink()
         process.kill()
     begin = time.monotonic()
@@ -192,12 +194,17 @@ def test_a_folder_that_is_not_this_users_alone_is_not_used(folder, recwarn, monk
     assert made("a")[1] and f"not kept in {why}" in str(recwarn[0].message)
 
 
-def test_a_long_compilation_is_announced_once(folder, monkeypatch, capsys):
-    monkeypatch.setattr(cache, "ANNOUNCE_S", cache._compiled_s)
-    made("a")
-    made("b")
-    made("a")
-    assert capsys.readouterr().err == f"pennympi: compiling kernels, which later runs load from {folder}\n"
+def test_a_line_names_what_takes_long_to_compile(folder, monkeypatch, capfd):
+    """It comes after a while of compiling, be it of one kernel or of several."""
+    monkeypatch.setattr(cache, "SILENT_S", 0.2)
+    monkeypatch.setattr(cache, "_unsaid_s", 0.0)
+    kept, lines = f"; later runs load it from {folder}", []
+    for name, took_s in (("quick", 0.12), ("next", 0.12), ("quick again", 0.1), ("long", 0.3), ("none", 0.0)):
+        with cache.numbered(3, 5):
+            cache.made_once(name, (name,), lambda took_s=took_s: time.sleep(took_s) or b"", f"kernel_{name}")
+        lines.append(capfd.readouterr().err)
+    line = "pennympi: compiling kernel_{} (3 of 5)" + kept + "\n"
+    assert lines == ["", line.format("next"), "", line.format("long"), ""]
 
 
 def test_the_digest_covers_all_that_the_backends_import():

@@ -1,17 +1,19 @@
 """Wrong command lines of python -m pennympi: one sentence on rank 0, status 2 on all, before anything is measured."""
 
+import argparse
 import os
 import re
 import subprocess
 import sys
+from importlib import import_module
 
 import pytest
 from launch import ROOT, launch
 from settled import settled
 
 import pennympi
-from pennympi.__main__ import main
-from pennympi.command import bench
+from pennympi.__main__ import COMMANDS, main
+from pennympi.command import bench, report
 from pennympi.compile import cache
 
 B = "bench allreduce"
@@ -48,7 +50,7 @@ WRONG = [  # (command line, the message)
 @pytest.fixture(autouse=True)
 def on_the_host(monkeypatch):
     monkeypatch.setenv("PENNYMPI_BACKEND", "host")
-    monkeypatch.setattr(cache, "ANNOUNCE_S", float("inf"))  # a cold cache says nothing
+    monkeypatch.setattr(cache, "_reports", False)  # a cold cache says nothing
 
 
 @pytest.mark.parametrize(("line", "expected"), WRONG, ids=[line for line, _ in WRONG])
@@ -120,11 +122,12 @@ def test_the_library_is_usable_after_a_wrong_command(capsys):
 
 
 REPORTS = {  # lines as --help shows them, with a part of what rank 0 prints
-    "report": "pennympi",
+    "report": "python -m pennympi tune measures them",
+    "report --algorithms": "one_shot_packets     every PE sends its vector",
     "topology": "node",
     "topology --json": '"rings"',
     "topology --topology one-node-of-one": "node",
-    "explain": "allreduce of 1073741824 bytes",
+    "explain": "allreduce of 1048576 bytes",
     "explain 64K 1M -d int8 -o avg": "allreduce of 65536 bytes, int8 avg",
     "bench allreduce -b 1K -e 2K -f 2 -n 1 -w 0 --budget-ms 0.1 --place in --eager": "Wrong elements: 0 OK",
     "bench allreduce --sizes 7,1K -i 1K -n 1 -w 0 --budget-ms 0.1 --symmetric --plan -c 1": "Wrong elements: 0 OK",
@@ -136,6 +139,23 @@ def test_a_command_line_of_help(line, capsys):
     assert main(line.split()) == 0
     out, error = capsys.readouterr()
     assert REPORTS[line] in out and not error, out + error
+
+
+def test_the_report_fits_a_screen(capsys):
+    assert main([]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 40 and max(map(len, lines)) <= 100
+    assert report.pe_map([("a", "x")] * 3 + [("b", "x")]) == [("PE 0 to 2", "a: x"), ("PE 3", "b: x")]
+    assert report.pe_map([(str(host), "x") for host in range(20)])[-1] == ("", "and 12 more lines of PEs")
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_option_says_its_default(command):
+    parser = argparse.ArgumentParser()
+    import_module(f"pennympi.command.{command}").arguments(parser)
+    for option in parser._actions:
+        shown = option.help not in (argparse.SUPPRESS, "show this help message and exit")
+        assert not (shown and option.option_strings) or "(default: " in option.help, option.option_strings
 
 
 MAIN = """
@@ -178,4 +198,4 @@ def test_nothing_is_left_open(options):
     code = "import pennympi\nwith pennympi.init() as team: team.barrier()"
     ended = launch(2, *options, "-c", code, env=settled(2, PENNYMPI_BACKEND="host"))
     assert ended.rc == 0, ended.output
-    assert [line for line in ended.output.splitlines() if "compiling kernels" not in line] == []
+    assert [line for line in ended.output.splitlines() if not line.startswith("pennympi: ")] == []

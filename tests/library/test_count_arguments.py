@@ -25,7 +25,7 @@ def test_bad_counts(team):
         ([*right[1:], 1.0], TypeError, r"counts\[\d+\] is 1.0, and not an int"),
         ([*right[1:], True], TypeError, "and not an int"),
         ([-1, *right[1:]], ValueError, r"counts\[0\] is -1: give the number of elements, 0 or more"),
-        ([1 << 62, *right[1:]], ValueError, "which no array has"),
+        ([1 << 62, *right[1:]], ValueError, "no array has that many"),
         (None, TypeError, "give a sequence of ints, or an int64 array"),
         ("6" * n, TypeError, "give a sequence of ints"),
         (device(team, np.array(right, np.int32)), ValueError, "of int32: give .* of int64"),
@@ -55,10 +55,11 @@ def test_parts_that_do_not_fit(team):
     refused(ValueError, f"x has {COUNT - 1} elements and counts.{me}. is {COUNT}", team.all_gatherv, part[1:], out, right)
     refused(ValueError, "out .*this PE's part", team.reduce_scatterv, x, part[1:], right)
     if n > 1:
-        refused(ValueError, "set them apart", team.all_to_allv, x, out, right, right, None, [0, COUNT - 1, *starts[2:]])
-        refused(ValueError, "set them apart", team.all_gatherv, part, out, right, [1, 0, *starts[2:]])
+        inside = [0, COUNT - 1, *starts[2:]]
+        refused(ValueError, "change displacements", team.all_to_allv, x, out, right, right, None, inside)
+        refused(ValueError, "change displacements", team.all_gatherv, part, out, right, [1, 0, *starts[2:]])
     others = [COUNT - (pe == me) for pe in range(n)]
-    refused(ValueError, "a PE sends itself what it takes", team.all_to_allv, x, out, right, others)
+    refused(ValueError, "make the two counts for the PE itself equal", team.all_to_allv, x, out, right, others)
     team.all_to_allv(x, out, [0] * n, [0] * n, [10**9] * n, None)  # the displacement of an empty part is not checked
     words = device(team, np.array([0] * n))
     team.all_to_allv(x, out, words, words, device(team, np.array([10**9] * n)), words)

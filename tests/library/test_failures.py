@@ -124,7 +124,7 @@ def test_killing_mpirun_ends_every_rank(ended):
 
 @pytest.mark.parametrize("what", [pytest.param(what, marks=job(*words)) for what, words in WELL.items()])
 def test_no_false_alarm(ended, what):
-    assert ended.rc == 0 and "done" in ended.output and "pennympi:" not in ended.output, ended.output
+    assert ended.rc == 0 and "done" in ended.output and "pennympi: PE" not in ended.output, ended.output
 
 
 @pytest.mark.parametrize("nodes", [pytest.param(n, marks=job(2, f"small first_calls {n}", 100)) for n in (1, 2)])
@@ -139,7 +139,7 @@ def test_a_program_that_never_finalizes_ends_well(compiled):
 
 @job(2, "small forgetful 3", LONG_S)
 def test_a_status_that_all_ranks_agree_on_is_kept(ended):
-    assert ended.rc == 3 and "pennympi:" not in ended.output, ended.output
+    assert ended.rc == 3 and "pennympi: PE" not in ended.output, ended.output
 
 
 @job(2, "small forking", LONG_S)

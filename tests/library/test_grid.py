@@ -1,7 +1,9 @@
 """Grids: how they are cut, and the exchange of halos beside NumPy's copies from the whole grid."""
 
 import math
+from xml.etree import ElementTree
 
+import h5py
 import numpy as np
 import pytest
 from halo_reference import with_halos
@@ -180,6 +182,31 @@ def test_save_and_load_on_the_same_and_another_grid(team, tmp_path):
         other.load(path.with_name("none.h5"), v=w)
     with pytest.raises(OSError):
         grid.save(path / "no folder" / "x.h5", u=u)
+
+
+@pytest.mark.parametrize("shape", [(40,), (9, 16), (9, 8, 16)])
+def test_an_xdmf_file_names_the_fields_of_a_file(team, tmp_path, shape):
+    """Each with its place, shape and type, as its HDF5 file has them; a field that ParaView can't read is left out."""
+    path = team.comm.bcast(tmp_path) / "a & b.h5"
+    shape = at_least(team, shape, 1)
+    grid = team.grid(shape, dims=(0, *(1,) * (len(shape) - 1)), halo=0)
+    dtypes = {"u": "float64", "v<": "float32", "bytes": "uint8", "whole": "int64", "z": "complex64", "flag": "bool"}
+    grid.save(path, **{name: grid.zeros(dtype) for name, dtype in dtypes.items()}, done=3)
+    domain = ElementTree.parse(path.with_name("a & b.h5.xdmf")).getroot()[0][0]
+    assert domain.find("Topology").get("Dimensions").split() == [str(n) for n in (*(1,) * (3 - len(shape)), *shape)]
+    assert [item.text for item in domain.find("Geometry")] == ["0 0 0", "1 1 1"]
+    found = domain.findall("Attribute")
+    assert [field.get("Name") for field in found] == ["u", "v<", "bytes", "whole"]
+    with h5py.File(path) as file:
+        for field in found:
+            (item,) = field
+            name, _, place = item.text.partition(":")
+            data = file[place]
+            assert name == path.name and place == f"/{field.get('Name')}"
+            assert [n for n in map(int, item.get("Dimensions").split()) if n > 1] == list(data.shape)
+            assert int(item.get("Precision")) == data.dtype.itemsize
+            kind = {"f": "Float", "i": "Int", "u": "UChar"}[data.dtype.kind]
+            assert item.get("NumberType") == kind
 
 
 @pytest.mark.parametrize("split", [True, False])

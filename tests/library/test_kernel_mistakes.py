@@ -1,4 +1,4 @@
-"""team.kernel with arguments that do not fit the annotations, or with a text that can't be compiled: nothing runs."""
+"""team.kernel with arguments that do not fit the annotations: nothing runs."""
 
 from typing import NamedTuple
 
@@ -6,7 +6,6 @@ import numba
 import numpy as np
 import pytest
 from on_device import device, same
-from wrong_kernels import WRONG
 
 from pennympi import specialised
 from pennympi.kernels.block import Elements, Static, Words, add_shared, is_leader, lanes, load, real, static, store
@@ -77,17 +76,6 @@ def test_without_annotations_a_kernel_takes_whatever_it_is_given(team):
     kernel(1, y, x, 0.5, 4)
     team.synchronize()
     assert same(y, [3.5] * 4) and list(kernel._compiled) == ["iiii", "iifi"]
-
-
-@pytest.mark.parametrize(("kernel", "what"), WRONG, ids=lambda one: getattr(one, "__name__", ""))
-def test_a_text_that_cannot_be_compiled(team, kernel, what):
-    message = sentence(lambda: team.kernel(kernel, "float32")(1, device(team, np.ones(4, np.float32)), 4), TypeError)
-    assert (
-        message.startswith(f"kernel {kernel.__name__} can't be compiled, ")
-        and "wrong_kernels.py:" in message
-        and what in message
-    )
-    assert "store(y, i, value)" in message and "\x1b" not in message
 
 
 def test_what_is_no_kernel(team):

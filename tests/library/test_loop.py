@@ -10,72 +10,14 @@ import pytest
 from collective_cases import CASES, Call
 from on_device import same, to_numpy, write
 from refused import refused
+from shrinking import LIMIT, Shrinking, asked_by_the_host, both, copy, shrink
 from sweep_reference import laplace
 
 import pennympi
-from pennympi.kernels.block import Elements, Words, add_shared, lanes, load, read_epoch, real, store
+from pennympi.kernels.block import Words, add_shared, lanes, read_epoch
 from pennympi.kernels.exchange import TABLE as FORMS
 
 pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
-LIMIT = 0.1  # that a value must not be above
-
-
-def shrink(ctx, x: Elements, n: int, partial: Elements, rate: float):
-    """Halve n elements, and make this PE's part of the value smaller."""
-    for k in lanes(0, n):
-        store(x, k, real(0.5) * load(x, k))
-    for _ in lanes(0, 1):
-        store(partial, 0, real(rate) * load(partial, 0))
-
-
-def copy(ctx, to: Elements, source: Elements):
-    for k in lanes(0, 1):
-        store(to, k, load(source, k))
-
-
-class Shrinking:
-    """The largest of what all PEs have left of 1, of which each takes another share away in each run."""
-
-    def __init__(self, team, dtype="float64"):
-        self.rate = 0.5 + 0.3 * team.me / team.n_pes
-        self.partial, self.value = team.zeros(1, dtype), team.zeros(1, dtype)
-        self.total, self.shrink = team.plan_allreduce(self.partial, self.value, "max"), team.kernel(shrink, dtype)
-
-    def reset(self):
-        write(self.partial, [1])
-
-    def step(self, x, stream=None):
-        self.shrink(1, x, x.size, self.partial, self.rate, stream=stream)
-        self.total(stream)
-
-
-def asked_by_the_host(team, body, value, below=LIMIT, most=10_000):
-    """Run the body in a loop of the host; how often it ran."""
-    runs, more = 0, True
-    while more:
-        body(None)
-        team.synchronize()
-        runs += 1
-        more = runs < most and to_numpy(value)[0] > below
-    return runs
-
-
-def both(team, reset, body, value, arrays, below=LIMIT, most=10_000):
-    """Check that two calls of a loop leave what a loop of the host leaves; return how often the body ran."""
-    reset()
-    team.barrier()
-    runs = asked_by_the_host(team, body, value, below, most)
-    right = [to_numpy(x) for x in (value, *arrays)]
-    loop = team.plan_loop(body, value, below, most)
-    for _ in range(2):
-        reset()
-        team.barrier()
-        loop()
-        team.synchronize()
-        assert to_numpy(loop.runs).tolist() == [runs] and to_numpy(loop.done)[0] != 0
-        assert all(same(x, left) for x, left in zip((value, *arrays), right, strict=True))
-    assert team.gather(runs) == [runs] * team.n_pes
-    return runs
 
 
 def of_a_collective(team, step, name, planned):
@@ -203,6 +145,48 @@ def test_ends(team, dtype, start, below, most, runs):
     loop(team.stream("high"))
     team.synchronize()
     assert to_numpy(loop.runs).tolist() == [runs] and "loop" in repr(loop)
+
+
+@pytest.mark.parametrize(("every", "n_bodies"), [(1, 1), (3, 1), (2, 3), (100, 2)])
+def test_turns_of_the_host_change_nothing(team, every, n_bodies):
+    """They come where all bodies have run equally often, and not after the end."""
+    shrinking, x, turns = Shrinking(team), team.zeros(3, "float64"), []
+    loop = team.plan_loop([partial(shrinking.step, x)] * n_bodies, shrinking.value, LIMIT)
+
+    def after(**options):
+        write(x, [1.0, 2.0, 3.0])
+        shrinking.reset()
+        team.barrier()
+        loop(**options)
+        team.synchronize()
+        assert to_numpy(loop.done)[0] == 1
+        return [to_numpy(one) for one in (loop.runs, shrinking.value, x)]
+
+    whole = after()
+    for call in (turns.append, None, turns.append):
+        parts = after(every=every, call=call) if call else after()
+        assert all(map(same, parts, whole))
+    step = -(-every // n_bodies) * n_bodies
+    assert turns == 2 * list(range(step, int(whole[0][0]), step))
+
+
+def test_a_turn_of_the_host_that_raises_leaves_a_loop_that_runs(team):
+    shrinking, x = Shrinking(team), team.zeros(3, "float64")
+    loop = team.plan_loop(partial(shrinking.step, x), shrinking.value, LIMIT)
+    shrinking.reset()
+    with pytest.raises(ZeroDivisionError):
+        loop(every=1, call=lambda runs: runs // 0)
+    assert to_numpy(loop.runs)[0] == 1
+    for wrong, error, text in (
+        ({"every": 0, "call": print}, ValueError, "every must be at least 1, got 0"),
+        ({"every": 2}, TypeError, "every=2 needs call=, a function of the number of runs so far, got None"),
+        ({"call": print}, TypeError, "every must be an int, got None"),
+    ):
+        with pytest.raises(error, match=text):
+            loop(**wrong)
+    loop()
+    team.synchronize()
+    assert to_numpy(shrinking.value)[0] <= LIMIT and to_numpy(loop.done)[0] == 1
 
 
 def count(ctx, runs: Words, done: Words):

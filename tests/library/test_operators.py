@@ -143,4 +143,4 @@ def test_residual(team):
     assert same(team.allreduce(x, residual=more), wanted)
     refused(ValueError, "must be alike", team.allreduce, x, residual=device(team, np.ones(18, np.float32)))
     bools = device(team, np.ones(9, bool))
-    refused(ValueError, "sum of two bools is none", team.allreduce, bools, op="max", residual=bools)
+    refused(ValueError, "bools have no sum", team.allreduce, bools, op="max", residual=bools)

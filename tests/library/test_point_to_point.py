@@ -52,3 +52,19 @@ def test_a_rank_that_has_ended():
     call = "os.kill(os.getpid(), 9) if comm.rank else comm.Recv(x, 1, 7)"
     end = launch(2, "-c", FAILING.format(call), limit_s=30, env=STAND_IN | {"PENNYMPI_TIMEOUT_S": "2"})
     assert end.rc != 0 and end.seconds < 20, end.output
+
+
+def test_the_log_says_who_did_it():
+    program = """
+import numpy, cupy, pennympi
+from mpi4py import MPI
+comm = pennympi.Comm(MPI.COMM_WORLD)
+for n in 1, 1 << 20:
+    comm.Bcast(numpy.zeros(n, "u1"))
+x = cupy.full(1000, 1.0)
+for _ in range(2):
+    comm.Sendrecv(x, 1 - comm.rank, 7, x.copy(), 1 - comm.rank)
+"""
+    end = launch(2, "-c", program, limit_s=30, env=STAND_IN | {"PENNYMPI_LOG": "comm"})
+    ways = r"Bcast by MPI.*Bcast by the team.*8000 bytes to rank \d with tag 7 by a copy from GPU to GPU"
+    assert end.rc == 0 and re.search(ways, end.output, re.DOTALL), end.output

@@ -46,7 +46,10 @@ def test_the_model_is_near_what_was_measured(path):
     assert path.name == find.file_name("NVIDIA H200", topology)
     for series in tuned.series:
         for nbytes in series.sizes_bytes:
-            us, modelled = series.at(nbytes), selection(topology).explain(nbytes, DTYPES[series.dtype], "sum").modelled
+            us, modelled = (
+                series.times_at(nbytes),
+                selection(topology).explain(nbytes, DTYPES[series.dtype], "sum").modelled,
+            )
             for name in set(us) & set(TRUSTED):
                 assert 1 / WITHIN < modelled[name] / us[name] < WITHIN, (name, nbytes, modelled, us[name])
 
@@ -83,7 +86,7 @@ def test_plans_on_a_shared_out(monkeypatch, where, nodes, nbytes, name):
 
 
 def test_between_and_beyond_the_sizes_that_were_measured():
-    times = EXAMPLE.series[0].at
+    times = EXAMPLE.series[0].times_at
     assert times(8) == times(1024) == {"ring": 9.0, "one_shot": 3.0}
     assert times(2048) == {"ring": pytest.approx(9.0)}
     assert times(8192)["two_shot"] == pytest.approx(10.0)  # half way, by logarithms

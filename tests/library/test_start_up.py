@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from launch import launch
 from mpi4py import MPI
+from settled import settled
 
 import pennympi
 from pennympi.kernels.block import load, real, store
@@ -100,3 +102,17 @@ def test_machine_code_from_the_cache_needs_no_registries_of_numba(tmp_path):
         ended = subprocess.run([sys.executable, "-c", REFRESHED], env=env, capture_output=True, text=True, timeout=120)
         assert ended.returncode == 0, ended.stderr
     assert ended.stdout == "0\n"
+
+
+def test_pes_that_share_a_core_are_named_once():
+    core = min(os.sched_getaffinity(0))
+    code = f"""
+import os
+os.sched_setaffinity(0, {{{core}}})
+import pennympi
+with pennympi.init() as team, pennympi.init():
+    team.barrier()
+"""
+    ended = launch(2, "-c", code, env=settled(2, PENNYMPI_BACKEND="host"))
+    lines = [line for line in ended.output.splitlines() if "compiling" not in line]
+    assert ended.rc == 0 and lines == ["pennympi: 2 PEs share 1 core: times mean nothing"], ended.output

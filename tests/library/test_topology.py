@@ -122,8 +122,8 @@ def test_refusals():
     assert "the rails of the nodes differ" in TABLE["multi_ring"].why_not(unequal, "float32", "sum")
     assert not TABLE["multi_ring"].why_not(Topology((0, 0, 0, 1, 1), rail_of=(0, 1, 1, 1, 0)), "float32", "sum")
     why_not = TABLE["hierarchical"].why_not
-    assert "here they have 2 and 3" in why_not(unequal, "float32", "sum")
-    assert "on one node, where it would be two_shot" in why_not(one, "float32", "sum")
+    assert "the nodes have 2 and 3" in why_not(unequal, "float32", "sum")
+    assert "on one node, where this algorithm would be two_shot" in why_not(one, "float32", "sum")
     assert "every node has one PE" in why_not(nodes_of(4, 1), "float32", "sum")
     assert not why_not(nodes_of(2, 2), "float32", "sum") and not why_not(Topology((1, 0, 0, 1)), "float32", "sum")
 
@@ -231,7 +231,7 @@ def test_the_command(tmp_path):
     ended = launch(3, "-m", "pennympi", "topology", env=settled(3, PENNYMPI_TOPOLOGY=str(file)), limit_s=100)
     assert ended.rc == 0, ended.output
     assert f"3 PEs on 2 nodes, laid by {file}" in ended.output
-    assert "multi_ring can't run: its rings run on the same rails" in ended.output
+    assert "multi_ring can't run: its rings need the same rails" in ended.output
     assert [line.split()[-1] for line in ended.output.splitlines() if line[:1] in ("0", "1")] == ["1", "0", "0"], "rails"
 
 

@@ -1,6 +1,5 @@
-"""The simulator: unchanged kernels in plain Python, under a scheduler that seeks their faults.
+"""Random programs of the library's algorithms for ``pennympi/simulator/``, and faults that are planted in them.
 
-A block is a greenlet and every primitive may switch, so one seed is one schedule and a deadlock is seen at once.
 tests/README.md lists the files.
 """
 

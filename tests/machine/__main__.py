@@ -12,7 +12,8 @@ import os
 import time
 from collections import Counter
 
-from .network import NETWORKS
+from pennympi.simulator.network import NETWORKS
+
 from .program import Case, all_cases, mixtures, run
 
 

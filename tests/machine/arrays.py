@@ -6,9 +6,10 @@ from random import Random
 
 import numpy as np
 
-from .device import DTYPES, Machine
-from .faults import Fault
-from .memory import SCRIBBLE
+from pennympi.simulator.device import Machine
+from pennympi.simulator.faults import Fault
+from pennympi.simulator.launches import DTYPES
+from pennympi.simulator.memory import SCRIBBLE
 
 ARRAY_BYTES = 1 << 16  # of one of a user's arrays
 ARRAYS = 5  # symmetric ones, and as many plain ones

@@ -7,9 +7,10 @@ import numpy as np
 from parts import end_of, starts_of
 
 from pennympi.kernels.algorithm import Algorithm
+from pennympi.simulator.device import Machine
+from pennympi.simulator.launches import DTYPES, Launch
 
 from .arrays import Held, values
-from .device import DTYPES, Launch, Machine
 from .team import Team, fill
 
 BY_COUNTS = ("all_gatherv", "reduce_scatterv", "all_to_allv")

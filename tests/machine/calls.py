@@ -4,10 +4,10 @@ import numpy as np
 from greenlet import getcurrent
 
 from pennympi.kernels.algorithm import Algorithm
+from pennympi.simulator.launches import DTYPES, Launch
 
 from .arrays import Held, values
 from .by_counts import BY_COUNTS, by_counts
-from .device import DTYPES, Launch
 from .team import Team, prepared
 
 
@@ -67,7 +67,9 @@ def collective(team: Team, table: str, algorithm: Algorithm, number: int, plan_n
             if table != "reduce" or pe == root:
                 total = result + rest if with_residual else result
                 held.expect(out, 0, total.astype(x[0].dtype))
-        out_is_symmetric = int(not team.machine.memory.is_plain(out_at) and (table != "all_to_all" or out_at != src_at))
+        out_is_symmetric = int(
+            not team.machine.memory.is_plain(pe, out_at) and (table != "all_to_all" or out_at != src_at)
+        )
         args |= {"out": out, "src": src, "n_elems": count, "root": root, "out_is_symmetric": out_is_symmetric}
         what = f"call {number} ({table} by {algorithm.name}, {count} {dtype}, {plan.blocks} x {plan.piece_elems})"
         first = team.launch(what, algorithm, plan, dtype, pe, words, **args)

@@ -15,12 +15,13 @@ from pennympi.arrays.dtypes import dtype_of
 from pennympi.kernels.halo import exchange
 from pennympi.kernels.halo.message import PART_WORDS
 from pennympi.kernels.records import Halo, Work
+from pennympi.simulator.device import Machine
+from pennympi.simulator.launches import Launch
 from pennympi.stencil.grid.decomposition import Decomposition, factorings
 from pennympi.stencil.grid.layout import layout_of
 from pennympi.stencil.grid.messages import Ways, messages_of
 
 from .arrays import must_be
-from .device import Launch, Machine
 from .team import allocated, fill, tagged, words
 
 UNTOUCHED = 77

@@ -4,12 +4,12 @@ from collections.abc import Callable
 from random import Random
 
 from pennympi.kernels.algorithm import Topology
+from pennympi.simulator.faults import Fault
+from pennympi.simulator.memory import EPOCHS
+from pennympi.simulator.network import COPIED, POINTER
 
 from .by_counts import Counts, by_counts
 from .calls import collective
-from .faults import Fault
-from .memory import EPOCHS
-from .network import COPIED, POINTER
 from .program import PLAIN, PROGRAMS, SYMMETRIC, TABLES, Case, runs_on
 from .team import Team, place_for
 

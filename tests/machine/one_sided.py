@@ -9,9 +9,9 @@ from greenlet import getcurrent
 
 from pennympi.kernels import rma
 from pennympi.kernels.exchange import Form
+from pennympi.simulator.launches import Launch
 
 from .arrays import Held, must_be, values
-from .device import Launch
 from .team import FIRST_EPOCHS, Team, allocated, prepared, tagged, words
 
 MOST_BYTES = 600
@@ -64,8 +64,7 @@ class Exchanges:
 def quiet(pe: int) -> None:
     """What the host has in the stream before a barrier: all that the PE has sent is there."""
     block: Any = getcurrent()
-    while block.network.under_way[pe]:
-        block.sleep(("quiet", pe))
+    block.network.quiet(block)
 
 
 class OneSided:
@@ -103,7 +102,7 @@ class OneSided:
             blocks = rng.randint(1, self.max_blocks)
             common = {"ctx": pe, "src": sources[pe], "dst": dst, "nbytes": nbytes, "peer": to}
             own = dst if name == "get" else sources[pe]
-            by_room = self.machine.memory.is_plain(own) and not network.by_pointer(pe, to)
+            by_room = self.machine.memory.is_plain(pe, own) and not network.by_pointer(pe, to)
             if name == "get":
                 given = Launch(f"{what}, given", lambda: None, begin=begin)
                 kernel = rma.get_by_staging if by_room else rma.get_bytes

@@ -18,10 +18,10 @@ from pennympi.kernels import (
     reduce_scatterv,
 )
 from pennympi.kernels.algorithm import Algorithm, Topology
+from pennympi.simulator.network import COPIED, NETWORKS, POINTER
 
 from .calls import collective
 from .halos import HALOS
-from .network import COPIED, NETWORKS, POINTER
 from .one_sided import Exchanges, OneSided
 from .sweeps import SWEEPS
 from .team import Team, place_for, topology_of

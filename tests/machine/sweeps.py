@@ -9,13 +9,14 @@ import numpy as np
 from pennympi.kernels.sweep import resident
 from pennympi.kernels.sweep.norm import LEVEL_BYTES
 from pennympi.kernels.sweep.records import Box, Pass, SweepFields
+from pennympi.simulator.device import Machine
+from pennympi.simulator.implementations import by_one
+from pennympi.simulator.launches import Launch
 from pennympi.stencil.grid.decomposition import Decomposition, factorings, with_halo
 from pennympi.stencil.grid.messages import points_of
 
 from .arrays import must_be
-from .device import Launch, Machine
 from .halos import array_of, halos_of, new_field
-from .implementations import by_one
 
 WORD = np.dtype("int64")
 WEIGHTS = (13, 3, 5, 7, 11, 17, 19)  # of a point and its neighbours

@@ -13,10 +13,11 @@ from pennympi.job.control import tag_of
 from pennympi.kernels.algorithm import Algorithm, Limits, Plan, Topology
 from pennympi.kernels.block import EPOCH_BITS
 from pennympi.kernels.plans import VECTOR_ELEMS
+from pennympi.simulator.device import Machine
+from pennympi.simulator.launches import DTYPES, Launch
+from pennympi.simulator.network import COPIED, POINTER
 
 from .arrays import Arrays
-from .device import DTYPES, Launch, Machine
-from .network import COPIED, POINTER
 
 FIRST_EPOCHS = (0, 7)
 MAX_BLOCKS = 4

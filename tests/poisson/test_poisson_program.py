@@ -1,8 +1,13 @@
 """The program as a user types it."""
 
+import sys
+from types import SimpleNamespace
+
 import h5py
 import pytest
 from launch import launch
+
+from apps.program import progress
 
 
 def run(n_pes, line):
@@ -35,3 +40,35 @@ def test_bad_options(line, capsys):
     with pytest.raises(SystemExit, match="2"):
         options(MPI.COMM_SELF, line.split())
     assert BAD[line] in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_long_solve_shows_progress_on_a_terminal_only(monkeypatch, terminal):
+    bars = []
+
+    class Bar:
+        def __init__(self, total, **options):
+            self.total, self.n, self.text = total, 0, ""
+            bars.append(self)
+
+        def set_postfix_str(self, text, refresh):
+            self.text = text
+
+        def update(self, n):
+            self.n += n
+
+        def close(self):
+            self.total = None
+
+    monkeypatch.setitem(sys.modules, "tqdm", SimpleNamespace(tqdm=Bar))
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
+    solve, elsewhere = progress.Progress(0, 100), progress.Progress(1, 100)
+    solve.show(10, 0.5)
+    assert not bars, "the solve is short so far"
+    monkeypatch.setattr(progress, "SILENT_S", 0.0)
+    for iterations in (20, 30):
+        solve.show(iterations, 0.25)
+        elsewhere.show(iterations, 0.25)
+    assert [(bar.total, bar.n, bar.text) for bar in bars] == [(100, 30, "residual 2.5e-01")] * terminal
+    solve.close()
+    assert [bar.total for bar in bars] == [None] * terminal

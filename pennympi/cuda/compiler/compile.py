@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from ...compile import context as ctx_words
 from ...compile.bind import bind, call_source, helpers, is_tagged, names_reached, parameters
-from ...compile.cache import made_once
+from ...compile.cache import announced, made_once
 from ...compile.digest import kernel_hash, keyed
 from ...compile.options import BOUNDS, KernelOptions, LaunchBounds
 from ...compile.unroll import unrolled
@@ -33,7 +33,7 @@ _EVERYWHERE = {
     primitives: (
         "block", "blocks", "lanes", "single_thread", "is_leader", "sync", "add_shared", "arrive_last", "lock", "unlock",
         "block_sum", "add_block_sums", "product", "multiply_add", "bits", "copy", "read_peer", "read_epoch",
-        "write_epoch",
+        "write_epoch", "note_access",
     ),
     waits: ("wait", "wait_all", "refuse_count", "missing_line"),
     packets: ("send_packets", "receive_packets"),
@@ -161,7 +161,10 @@ def cubin(kernel: Callable[..., Any], name: str, options: KernelOptions, target:
     label = _label(kernel, options, target)
     versions = [*VERSIONS, *([remote.nvshmem_version()] if target.beyond else [])]
     key = kernel_hash(kernel, portable=True)
-    return made_once(label, (*versions, label, name, key), make) if key else make()
+    if key:
+        return made_once(label, (*versions, label, name, key), make, kernel.__name__)
+    with announced(kernel.__name__):
+        return make()
 
 
 def _bounds(options: KernelOptions, target: Target) -> LaunchBounds:

@@ -1,1 +1,1 @@
-"""What kernels call on a GPU: primitives, packets, waits, and the instructions below them."""
+"""The functions that kernels call on a GPU: primitives, packets, waits, and their instructions."""

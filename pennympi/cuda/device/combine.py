@@ -1,4 +1,4 @@
-"""Adding up what all PEs have put into this PE's slots, in registers, on a GPU."""
+"""Sums of the elements in this PE's slots, in registers, on a GPU."""
 
 from ...compile import context as ctx_words
 from ...kernels.records import Piece
@@ -12,7 +12,7 @@ PEER_OFFSETS, GAVE_UP = 8 * ctx_words.PEER_OFFSETS, 8 * ctx_words.GAVE_UP
 
 
 def addend(piece, slots, source, me):
-    """Address of what PE ``source`` adds: in its slot, or this PE's own."""
+    """Address of the elements of PE ``source``: its slot, or this PE's src."""
     return piece.src if source == me else slot_at(slots, source)
 
 
@@ -20,30 +20,30 @@ def combine(pe, piece, slots, scratch):
     add_up(pe, piece, 0, False, slots)
 
 
-def combine_put(pe, piece, there, slots, scratch):
-    add_up(pe, Piece(piece.out, piece.src, 0, piece.n_elems, piece.nbytes), there, True, slots)
+def combine_put(pe, piece, dst, slots, scratch):
+    add_up(pe, Piece(piece.out, piece.src, 0, piece.n_elems, piece.nbytes), dst, True, slots)
 
 
-def add_up(pe, piece, there, to_all, slots):
-    """Write the sum to piece.out, and if ``to_all`` to ``there`` on every other PE.  Once this PE has given up, ``there``
-    is written on this PE only.  The compiler leaves out what a caller does not use."""
+def add_up(pe, piece, dst, to_all, slots):
+    """Write the sum to piece.out and, if ``to_all``, to ``dst`` on every other PE.  A PE that has given up writes its own
+    ``dst`` only.  The compiler removes the branches that a caller does not use."""
     ctx, me, n_pes = pe
     out, src, residual = piece.out, piece.src, piece.residual
     nbytes = piece.n_elems * ITEM_BYTES
     thread = cuda.threadIdx.x
     step = cuda.blockDim.x * 16
-    near = load_word(ctx + GAVE_UP) != 0
+    is_local = load_word(ctx + GAVE_UP) != 0
     i = thread * 16
     done = 0
-    if ALIGNED or ((out | there | src | residual) & 15) == 0:
+    if ALIGNED or ((out | dst | src | residual) & 15) == 0:
         done = nbytes // 16 * 16
         while i + step < done:
-            at = addend(piece, slots, 0, me) + i
-            x, y = load_pair(at), load_pair(at + step)
+            address = addend(piece, slots, 0, me) + i
+            x, y = load_pair(address), load_pair(address + step)
             p, q = begin(x), begin(y)
             for source in range(1, n_pes):
-                at = addend(piece, slots, source, me) + i
-                x, y = load_pair(at), load_pair(at + step)
+                address = addend(piece, slots, source, me) + i
+                x, y = load_pair(address), load_pair(address + step)
                 p, q = add(p, x), add(q, y)
             if residual != 0:
                 x = end_plus(p, n_pes, load_pair(residual + i))
@@ -52,7 +52,7 @@ def add_up(pe, piece, there, to_all, slots):
                 x, y = end(p, n_pes), end(q, n_pes)
             if to_all:
                 for k in range(1, n_pes):
-                    to = there + peer_offset(ctx, me, k, n_pes, near) + i
+                    to = dst + peer_offset(ctx, me, k, n_pes, is_local) + i
                     store_pair(to, x)
                     store_pair(to + step, y)
             store_pair(out + i, x)
@@ -65,10 +65,10 @@ def add_up(pe, piece, there, to_all, slots):
             x = end_plus(p, n_pes, load_pair(residual + i)) if residual != 0 else end(p, n_pes)
             if to_all:
                 for k in range(1, n_pes):
-                    store_pair(there + peer_offset(ctx, me, k, n_pes, near) + i, x)
+                    store_pair(dst + peer_offset(ctx, me, k, n_pes, is_local) + i, x)
             store_pair(out + i, x)
             i += step
-    # One element at a time: the tail, or everything where an address is not aligned.
+    # One element at a time: the tail, or all elements if an address is not aligned.
     i = done + thread * ITEM_BYTES
     while not ALIGNED and i < nbytes:
         p = begin(element_pair(addend(piece, slots, 0, me) + i))
@@ -77,19 +77,19 @@ def add_up(pe, piece, there, to_all, slots):
         x = end_plus(p, n_pes, element_pair(residual + i)) if residual != 0 else end(p, n_pes)
         if to_all:
             for k in range(1, n_pes):
-                store_element(there + peer_offset(ctx, me, k, n_pes, near) + i, x)
+                store_element(dst + peer_offset(ctx, me, k, n_pes, is_local) + i, x)
         store_element(out + i, x)
         i += cuda.blockDim.x * ITEM_BYTES
     cuda.syncthreads()
 
 
-def peer_offset(ctx, me, k, n_pes, near):
-    """What to add to a symmetric address for the k-th PE after this one; 0 if the bytes are to stay on this PE (near)."""
+def peer_offset(ctx, me, k, n_pes, is_local):
+    """Difference between the addresses of the k-th PE after this PE and this PE; 0 if ``is_local``."""
     pe = me + k
     if pe >= n_pes:
         pe -= n_pes
     d = load_word(ctx + PEER_OFFSETS + 8 * pe)
-    return 0 if near else d
+    return 0 if is_local else d
 
 
 def plus(ctx, dst, x, y, count):
@@ -117,6 +117,6 @@ def element_pair(address):
 
 
 def store_element(address, pair):
-    """The first element of a pair."""
+    """Write the first element of a pair."""
     for k in range(ITEM_BYTES):
         store_1(address + k, (pair[0] >> (8 * k)) & 255)

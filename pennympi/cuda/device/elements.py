@@ -29,7 +29,7 @@ def _step(step: str, dtype: DType, op: str, width: int, align: tuple[int, int]) 
 
 
 def _elements(ctx, dst, part, src, count):
-    """The implementation of every step but ``to_partials``; the stubs differ from step to step."""
+    """The implementation of every step except ``to_partials``; each step has its own stubs."""
     n_pes = load_word(ctx + PES)
     thread = cuda.threadIdx.x
     threads = cuda.blockDim.x
@@ -45,7 +45,7 @@ def _elements(ctx, dst, part, src, count):
         while i < count:
             single(dst + i * DST_BYTES, part + i * PART_BYTES, src + i * SRC_BYTES, n_pes)
             i += threads
-    while not ALIGNED and i < count:  # a view may start at any byte; a GPU loads elements from their multiples only
+    while not ALIGNED and i < count:  # a view may start at any byte, but a GPU loads only from multiples of an element
         shifted(dst + i * DST_BYTES, part + i * PART_BYTES, src + i * SRC_BYTES, n_pes)
         i += threads
     cuda.syncthreads()
@@ -58,7 +58,7 @@ def _widen(ctx, dst, src, count):
 @cache
 def implementations(dtype: DType, op: str) -> dict[str, FunctionType]:
     """Implementations of the primitives that make, reduce and round partials, for a dtype and op."""
-    made = {}
+    functions = {}
     for step in STEPS:
         dst_bytes, src_bytes = step_bytes(step, dtype)
         scope = {
@@ -71,6 +71,7 @@ def implementations(dtype: DType, op: str) -> dict[str, FunctionType]:
             "single": _step(step, dtype, op, 1, (dtype.item_bytes, dtype.acc_bytes)),
             "shifted": _step(step, dtype, op, 1, (1, 1)),
         }
-        made[step] = FunctionType(_elements.__code__, scope, step)
-    made["to_partials"] = FunctionType(_widen.__code__, {**globals(), "elements": made["to_partials"]}, "to_partials")
-    return made
+        functions[step] = FunctionType(_elements.__code__, scope, step)
+    scope = {**globals(), "elements": functions["to_partials"]}
+    functions["to_partials"] = FunctionType(_widen.__code__, scope, "to_partials")
+    return functions

@@ -1,8 +1,7 @@
-"""The GPU instructions that Numba has no function for, as PTX and LLVM IR.
+"""GPU instructions for which Numba has no function, as PTX and LLVM IR.
 
-Polling and flags are volatile inline PTX with a memory clobber; data moves by
-plain LLVM accesses to the global address space, which the compiler may schedule
-but not carry across a flag.
+Accesses to flags are volatile inline PTX with a memory clobber.  Data moves by plain LLVM accesses to the global address
+space, which the compiler may reorder, but not across an access to a flag.
 """
 
 from llvmlite import ir
@@ -15,13 +14,13 @@ _QUAD = ir.VectorType(_I32, 4)
 
 
 def assembly(b, result, operands, ptx, constraints):
-    """A call of inline PTX, where it stands."""
+    """A call of inline PTX, which the compiler does not move."""
     kind = ir.FunctionType(result, [operand.type for operand in operands])
     return b.call(ir.InlineAsm(kind, ptx, constraints, side_effect=True), operands)
 
 
 def statement(ptx):
-    """An intrinsic of inline PTX without operands, which no access to memory passes."""
+    """An intrinsic of inline PTX without operands, across which the compiler moves no access to memory."""
 
     @intrinsic
     def run(typing):
@@ -61,11 +60,11 @@ def writing(ptx):
     return run
 
 
-# The int64 at an address; later reads see what its writer wrote before, on any PE.
+# The int64 at an address; later reads see the earlier writes of its writer, on any PE.
 load_acquire = reading("ld.acquire.sys.global.u64 $0, [$1];")
-# The int64 at an address, read anew each time.
+# The int64 at an address, read from memory each time.
 load_volatile = reading("ld.volatile.global.u64 $0, [$1];")
-# Write an int64 after all earlier writes that this thread knows of, for any PE.
+# Write an int64 after all earlier writes that this thread has seen, for any PE.
 store_release = writing("st.release.sys.global.u64 [$0], $1;")
 # Atomic add in memory of this PE.
 add_int64 = writing("red.global.add.u64 [$0], $1;")
@@ -73,8 +72,8 @@ add_int64 = writing("red.global.add.u64 [$0], $1;")
 # Order this thread's accesses for every PE.
 fence_system = statement("fence.acq_rel.sys;")
 
-# Wait for the kernel in front (programmatic dependent launch), and let the next one come up.  No memory may be read or
-# written before; afterwards everything is as after an ordinary launch.
+# Wait for the previous kernel (programmatic dependent launch), and let the next kernel start.  A kernel may not access
+# memory before this instruction; after it, a kernel behaves as after an ordinary launch.
 after_previous_kernel = statement("griddepcontrol.wait; griddepcontrol.launch_dependents;")
 
 
@@ -90,7 +89,7 @@ def global_timer_ns(typing):
 
 @intrinsic
 def claim(typing, address):
-    """True for the first thread of this PE to take the int64 word (0 to 1)."""
+    """Atomically set an int64 word from 0 to 1.  True for the first thread of this PE."""
 
     def code(context, b, signature, args):
         old = assembly(b, _I64, args, "atom.global.cas.b64 $0, [$1], 0, 1;", "=l,l,~{memory}")
@@ -101,7 +100,7 @@ def claim(typing, address):
 
 @intrinsic
 def count_up(typing, address, last):
-    """Add one to the uint32 at ``address``, back to 0 after ``last``; the value before."""
+    """Atomically add 1 to the uint32 at ``address``, or set it to 0 if it is ``last``.  Returns the old value."""
 
     def code(context, b, signature, args):
         operands = [args[0], b.trunc(args[1], _I32)]
@@ -113,7 +112,7 @@ def count_up(typing, address, last):
 
 @intrinsic
 def anew(typing, x):
-    """x, of which the compiler keeps nothing in registers from one time to the next."""
+    """x, as a new value for the compiler, which then keeps no expression of x in registers."""
 
     def code(context, b, signature, args):
         return assembly(b, _I64, args, "mov.u64 $0, $1;", "=l,l")
@@ -137,7 +136,7 @@ def divide_32(typing, x, y):
     """x // y of numbers from 0 to 2**32 - 1; a division of 64 bits takes four times as long."""
 
     def code(context, b, signature, args):
-        return b.zext(b.udiv(*(b.trunc(one, _I32) for one in args)), _I64)
+        return b.zext(b.udiv(*(b.trunc(operand, _I32) for operand in args)), _I64)
 
     return types.int64(types.int64, types.int64), code
 
@@ -211,9 +210,9 @@ def copy_16(typing, dst, src, stride_bytes):
         dst, src, stride = args
         offsets = [b.mul(stride, ir.Constant(_I64, k)) for k in range(4)]
         pointer = ir.PointerType(_QUAD, GLOBAL)
-        vectors = [b.load(b.inttoptr(b.add(src, at), pointer), align=16) for at in offsets]
-        for at, vector in zip(offsets, vectors, strict=True):
-            b.store(vector, b.inttoptr(b.add(dst, at), pointer), align=16)
+        vectors = [b.load(b.inttoptr(b.add(src, offset), pointer), align=16) for offset in offsets]
+        for offset, vector in zip(offsets, vectors, strict=True):
+            b.store(vector, b.inttoptr(b.add(dst, offset), pointer), align=16)
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), code

@@ -1,14 +1,14 @@
-"""Implementation of ``put_lines`` on a GPU: threads take units of the lines, 16 bytes where all is so aligned."""
+"""Implementation of ``put_lines`` on a GPU: threads copy units of the lines, of 16 bytes if all addresses are aligned."""
 
 from ..compiler.gpu import cuda
 from .intrinsics import copy_one_16, divide_32, load_1, load_4, load_word, store_1, store_4, store_word
-from .pointers import at
+from .pointers import peer_address
 from .waits import GAVE_UP
 from .words import load_pair, store_pair
 
 
 def offsets(lines, i, units, unit):
-    """Where unit number i lies in the destination and in the source, in bytes."""
+    """Offsets of unit i in the destination and in the source, in bytes."""
     line = divide_32(i, units)
     plane = divide_32(line, lines.rows)
     row, within = line - plane * lines.rows, (i - line * units) * unit
@@ -17,7 +17,7 @@ def offsets(lines, i, units, unit):
 
 
 def move_1(to, src, unit):
-    """Copy one unit."""
+    """Copy a unit."""
     if unit == 16:
         copy_one_16(to, src)
     elif unit == 8:
@@ -29,7 +29,7 @@ def move_1(to, src, unit):
 
 
 def move_4(to, src, lines, i, units, unit):
-    """Copy four units, as far apart as there are threads: all loads go before the first store."""
+    """Copy four units, blockDim.x units apart: all loads come before the first store."""
     step = cuda.blockDim.x
     a, p = offsets(lines, i, units, unit)
     b, q = offsets(lines, i + step, units, unit)
@@ -55,14 +55,14 @@ def move_4(to, src, lines, i, units, unit):
 
 
 def put_lines(ctx, dst, src, lines, pe):
-    to = at(ctx, dst, pe)
-    every = to | src | lines.nbytes | lines.dst_plane_bytes | lines.dst_row_bytes
-    every = every | lines.src_plane_bytes | lines.src_row_bytes
-    unit = 16 if every & 15 == 0 else 8 if every & 7 == 0 else 4 if every & 3 == 0 else 1
-    units = lines.nbytes // unit  # of a line
+    to = peer_address(ctx, dst, pe)
+    alignment = to | src | lines.nbytes | lines.dst_plane_bytes | lines.dst_row_bytes
+    alignment = alignment | lines.src_plane_bytes | lines.src_row_bytes
+    unit = 16 if alignment & 15 == 0 else 8 if alignment & 7 == 0 else 4 if alignment & 3 == 0 else 1
+    units = lines.nbytes // unit  # units of a line
     i, stop = lines.first * units + cuda.threadIdx.x, lines.stop * units
     if load_word(ctx + GAVE_UP) != 0:
-        stop = 0  # a peer may still read what garbage would overwrite
+        stop = 0  # a peer may still read the bytes that this would overwrite
     while i + 3 * cuda.blockDim.x < stop:
         move_4(to, src, lines, i, units, unit)
         i += 4 * cuda.blockDim.x

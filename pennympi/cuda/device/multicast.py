@@ -1,7 +1,8 @@
 """Implementations of the multicast primitives on a GPU: the NVSwitch adds up and copies (NVLink SHARP).
 
 NVSHMEM makes a multicast mapping of its heap.  ``ctx`` holds the difference between the multicast address and the
-symmetric address of the same memory.  Between a write at one of the two and a read at the other a proxy fence is needed.
+symmetric address of the same memory.  A proxy fence is needed between a write at one address and a read at the other
+address.
 """
 
 from functools import cache
@@ -17,7 +18,7 @@ from ...kernels.algorithm import SWITCH_ADDS
 from ...kernels.block import EPOCH_BITS, POISON
 from ..compiler.gpu import cuda, intrinsic, types
 from .intrinsics import assembly, load_acquire, load_word, reading, statement, store_release
-from .pointers import at
+from .pointers import peer_address
 from .stubs import ITEM_BYTES, add_by_switch
 from .waits import GAVE_UP, SPINS, check_wait, give_up, report_wait
 from .words import PAIR, load_pair, split, store_pair, vector_of
@@ -30,7 +31,7 @@ _KINDS = {"float32": "add.v4.f32", "float16": "add.acc::f32.v4.f16x2", "bfloat16
 
 @cache
 def switch_steps(dtype: DType, op: str) -> dict[str, Any]:
-    """{"add_by_switch": its instruction} where the switch can reduce this dtype with this op, else {}."""
+    """{"add_by_switch": its instruction} if the switch can reduce this dtype with this op, else {}."""
     if op not in SWITCH_ADDS.get(dtype.name, ()):
         return {}
     width = 16 // dtype.item_bytes
@@ -53,7 +54,7 @@ def switch_steps(dtype: DType, op: str) -> dict[str, Any]:
 
 @intrinsic
 def store_by_switch(typing, address, pair):
-    """16 bytes to a multicast address."""
+    """Store 16 bytes at a multicast address."""
 
     def code(context, b, signature, args):
         words = [b.extract_value(args[1], k) for k in (0, 1)]
@@ -65,7 +66,7 @@ def store_by_switch(typing, address, pair):
     return types.void(types.int64, PAIR), code
 
 
-# The least of all PEs' words (int64).  Later reads see what the writers of the words wrote before.
+# The least of all PEs' words (int64).  Later reads see the earlier writes of the words' writers.
 load_least = reading("multimem.ld_reduce.acquire.sys.global.min.s64 $0, [$1];")
 # Order this thread's accesses to the two addresses of the same memory.
 fence_alias = statement("fence.proxy.alias;")
@@ -104,44 +105,44 @@ def store_multicast(ctx, dst, src, nbytes):
 
 def meet_multicast(ctx, signal, value, n_pes):
     fence_alias()
-    poison = load_word(ctx + GAVE_UP) << 1  # the sign: the least of all is seen
+    poison = load_word(ctx + GAVE_UP) << 1  # the sign bit, so that a poisoned word is the least word
     cuda.syncthreads()
     if cuda.threadIdx.x == 0:
         store_release(signal, turned(value) | poison)
-        fence_alias()  # the word too is read at its other address
+        fence_alias()  # poll_least reads the word at its multicast address
         poll_least(ctx, signal, turned(value), n_pes)
     cuda.syncthreads()
     fence_alias()
 
 
 def turned(value):
-    """An epoch with the signature below the number of the round: the least of such words has the least number.
+    """An epoch with its tag below the number of the round, so that the least word has the least number.
 
-    A PE whose own word is less than another call's of the same round goes on; that one's PE does not, and poisons the
-    next meeting.  Every call has two.
+    If two calls of one round meet, the PE with the lesser word continues.  The PE with the greater word fails, and
+    poisons the next meeting; every call has two meetings.
     """
     return ((value & ROUNDS) << SIGNATURE_BITS) | (value >> EPOCH_BITS)
 
 
 def turned_back(word):
-    """The epoch that ``turned`` gave."""
+    """The epoch from which ``turned`` made a word."""
     return ((word & ((1 << SIGNATURE_BITS) - 1)) << EPOCH_BITS) | (word >> SIGNATURE_BITS)
 
 
 def poll_least(ctx, signal, value, n_pes):
-    """One thread's wait until no PE's word is less than ``value``, or poison, or another call's, or a deadline, or the
-    abort word."""
+    """Wait, as one thread, until no PE's word is less than ``value``, or until poison, a word of another call, the
+    deadline or the abort word ends the wait."""
     all_pes = signal + load_word(ctx + MULTICAST)
     spins = 0
     since_ns = 0
-    late = 0  # the first PE whose own word is poison, or else has not arrived
+    late = 0  # number of the first PE whose word is poison or less than ``value``
     failed = False
     least = load_least(all_pes)
     while least < value and not failed:
         spins += 1
         if spins % SPINS == 0:
             late = 0
-            while late < n_pes - 1 and load_acquire(at(ctx, signal, late)) >= (0 if least < 0 else value):
+            while late < n_pes - 1 and load_acquire(peer_address(ctx, signal, late)) >= (0 if least < 0 else value):
                 late += 1
             since_ns, failed = check_wait(ctx, late, since_ns)
             report_wait(ctx, late)

@@ -1,19 +1,19 @@
-"""What packets carry, in plain memory of a GPU: a thread's 16 bytes of a line, at any address."""
+"""The data of packets in plain memory of a GPU: a thread's 16 bytes of a line, at any address."""
 
 from ...kernels.packets import GROUP_DATA_BYTES, PACKET_DATA_BYTES
 from .intrinsics import load_1, load_4, load_word, store_1, store_4, store_word
 from .stubs import ALIGNED
 
-LOW = 0xFFFFFFFF  # the bits of 4 bytes
+LOW = 0xFFFFFFFF  # mask of 4 bytes
 
 
 def padded(nbytes):
-    """16-byte parts in the lines of ``nbytes``: whole warps, at least one."""
+    """Number of 16-byte parts in the lines of ``nbytes``: whole warps, at least one."""
     return max(1, (nbytes + GROUP_DATA_BYTES - 1) // GROUP_DATA_BYTES) * 32
 
 
 def word_at(src, offset, nbytes):
-    """The 8 bytes at ``offset``, zero past ``nbytes``."""
+    """The 8 bytes at ``offset``; bytes after ``nbytes`` are 0."""
     if ALIGNED:
         return load_word(src + offset) if offset < nbytes else 0
     if offset + 8 <= nbytes and ((src + offset) & 7) == 0:
@@ -25,12 +25,12 @@ def word_at(src, offset, nbytes):
 
 
 def halves(src):
-    """The 8 bytes at a multiple of 4."""
+    """The 8 bytes at an address that is a multiple of 4."""
     return (load_4(src) & LOW) | (load_4(src + 4) & LOW) << 32
 
 
 def store_word_at(dst, offset, nbytes, word):
-    """Write the bytes of ``word`` that lie before ``nbytes``."""
+    """Write the bytes of ``word`` at ``offset`` that lie before ``nbytes``."""
     if ALIGNED:
         if offset < nbytes:
             store_word(dst + offset, word)
@@ -45,12 +45,12 @@ def store_word_at(dst, offset, nbytes, word):
 
 
 def data_offset(i):
-    """Offset, in the data, of part ``i`` of the lines."""
+    """Offset in the data of part ``i`` of the lines."""
     return (i >> 3) * PACKET_DATA_BYTES + (i & 7) * 16
 
 
 def store_part(dst, i, nbytes, pair):
-    """Part ``i`` of the data to its place in dst (nbytes,)."""
+    """Store part ``i`` of the data in dst (nbytes,)."""
     offset = data_offset(i)
     store_word_at(dst, offset, nbytes, pair[0])
     if (i & 7) != 7:
@@ -58,7 +58,7 @@ def store_part(dst, i, nbytes, pair):
 
 
 def own_pair(src, i, nbytes):
-    """Part ``i`` of this PE's own data (the last thread of a line has 8 bytes more than it sends)."""
+    """Part ``i`` of this PE's data (the last thread of a line reads 8 bytes more than it sends)."""
     offset = data_offset(i)
     part = src + offset
     if not ALIGNED and offset + 16 <= nbytes and (part & 3) == 0:

@@ -1,9 +1,8 @@
 """Packets: 128-byte lines whose last 8 bytes hold the epoch, on a GPU.
 
-Eight threads write a line by one 16-byte store each, in one instruction of
-their warp; NVLink delivers the line at once, so a thread that sees the epoch
-sees the 120 bytes before it.  This is the LL128 protocol of NCCL, and like it
-needs NVLink (or one device).
+Eight threads write a line by a 16-byte store each, in one instruction of their warp.  NVLink delivers the line as a
+whole, so a thread that sees the epoch sees the 120 bytes before it.  This is the LL128 protocol of NCCL, which needs
+NVLink (or one device).
 """
 
 from ...compile.context import ROUNDS
@@ -13,7 +12,7 @@ from ...kernels.slots import slot_at
 from ..compiler.gpu import cuda
 from .intrinsics import store_word
 from .packet_data import own_pair, padded, store_part
-from .pointers import at
+from .pointers import peer_address
 from .stubs import (
     ALIGNED,
     ITEM_BYTES,
@@ -37,7 +36,7 @@ ALL = 0xFFFFFFFF
 
 
 def send_part(to, i, pair, epoch):
-    """Part ``i`` of a line to its place in the slot at ``to``; the last part of a line holds the epoch."""
+    """Send part ``i`` of the lines to the slot at ``to``; the last part of a line holds the epoch."""
     second = epoch if (i & 7) == 7 else pair[1]
     cuda.syncwarp(ALL)  # all lanes store the line in one instruction
     send_pair(to + i * 16, pair[0], second)
@@ -45,7 +44,7 @@ def send_part(to, i, pair, epoch):
 
 def send_packets(ctx, message, epoch):
     slot, src, nbytes, pe = message
-    to = at(ctx, slot, pe)
+    to = peer_address(ctx, slot, pe)
     epoch = poisoned(ctx, epoch)
     parts = padded(nbytes)
     step = cuda.blockDim.x
@@ -63,31 +62,31 @@ def send_packets(ctx, message, epoch):
         i += step
 
 
-def lost(ctx, waiting, failed, found, epoch, source):
-    """True in all lanes if a lane that is ``waiting`` for PE ``source`` gives up: because its wait has ``failed``, or it
-    found poison, or the epoch of another call in this round.
+def lost(ctx, waiting, failed, content, epoch, source):
+    """True in all lanes if a lane that is ``waiting`` for PE ``source`` gives up: its wait has ``failed``, or the word
+    holds poison, or an epoch of another call in this round.
 
-    Then all lanes store GAVE_UP, so that each of them sees it, and marks the garbage that it sends as poison.
+    Then all lanes store GAVE_UP, so that each lane sees it, and sends poison from then on.
     """
-    own = waiting & (failed | (found >= POISON) | (TAGGED and (found - epoch) & ROUNDS == 0))
-    if not cuda.any_sync(ALL, own):
+    gives_up = waiting & (failed | (content >= POISON) | (TAGGED and (content - epoch) & ROUNDS == 0))
+    if not cuda.any_sync(ALL, gives_up):
         return False
-    if own:
-        give_up(ctx, found, epoch, source)
+    if gives_up:
+        give_up(ctx, content, epoch, source)
     store_word(ctx + GAVE_UP, POISON)
     return True
 
 
 def take(ctx, slot, i, epoch, source):
-    """Part ``i`` of the lines in ``slot``, once its line is of this epoch.
+    """Wait until the line of part ``i`` in ``slot`` has this epoch.  Returns the part.
 
-    A test for equality is enough: the other buffer holds the lines of the epoch before, and no PE sends epoch + 2 before
-    this epoch has been read.  Poison and epochs of other calls are unequal, too: the slow path looks for them.
+    A test for equality suffices: the lines of epoch - 1 are in the other buffer, and no PE sends epoch + 2 before this
+    epoch has been read.  Poison and epochs of other calls are unequal, too: the slow path looks for them.
     """
     spins = 0
     since_ns = 0
     while True:
-        cuda.syncwarp(ALL)  # all lanes read the line in one instruction: a lane that read early would keep old data
+        cuda.syncwarp(ALL)  # all lanes read the line in one instruction: a lane that reads earlier would keep old data
         pair = poll_pair(slot + i * 16)
         if cuda.all_sync(ALL, (i & 7) != 7 or pair[1] == epoch):
             return pair
@@ -100,7 +99,7 @@ def take(ctx, slot, i, epoch, source):
 
 
 def take_all(pe, incoming, i):
-    """Part ``i`` of the lines in every other PE's slot, once they all are of this epoch."""
+    """Wait until the lines of part ``i`` in all other PEs' slots have this epoch.  Returns the parts."""
     ctx, me, _ = pe
     slots, epoch = incoming
     spins = 0
@@ -137,26 +136,27 @@ def receive_plus(ctx, piece, slot, epoch, source):
     parts = padded(nbytes)
     i = cuda.threadIdx.x
     while i < parts:
-        rest = own_pair(piece.residual, i, nbytes)
-        store_part(piece.out, i, nbytes, plus_pair(take(ctx, slot, i, epoch, source), rest))
+        addend = own_pair(piece.residual, i, nbytes)
+        store_part(piece.out, i, nbytes, plus_pair(take(ctx, slot, i, epoch, source), addend))
         i += cuda.blockDim.x
     cuda.syncthreads()
 
 
 def sum_of(pe, residual, incoming, own, i):
-    """Part ``i`` of the result: this PE's ``own`` and the others' as they arrive, in the PEs' order, and the residual.
+    """Part ``i`` of the result: the sum of all PEs' parts in the PEs' order, and the residual.
 
-    residual: (address, nbytes); the address is 0 if there is none
+    own:      part ``i`` of this PE
+    residual: (address, nbytes); address 0: none
     """
     ctx, me, n_pes = pe
     slots, epoch = incoming
-    rest = (0, 0)
+    addend = (0, 0)
     if residual[0] != 0:
-        rest = own_pair(residual[0], i, residual[1])
+        addend = own_pair(residual[0], i, residual[1])
     if TOGETHER:
         pairs = take_all(pe, incoming, i)
         if residual[0] != 0:
-            return fold_plus(pairs, own, me, rest)
+            return fold_plus(pairs, own, me, addend)
         return fold(pairs, own, me)
     pair = own
     if me != 0:
@@ -168,7 +168,7 @@ def sum_of(pe, residual, incoming, own, i):
             pair = take(ctx, slot_at(slots, source), i, epoch, source)
         partials = add(partials, pair)
     if residual[0] != 0:
-        return end_plus(partials, n_pes, rest)
+        return end_plus(partials, n_pes, addend)
     return end(partials, n_pes)
 
 
@@ -201,7 +201,7 @@ def reduce_forward_packets(pe, piece, incoming, reduced, scratch):
 
 
 def send_rows(pe, rows, outgoing, own, i):
-    """Part ``i`` of each row of src to its PE; all rows are this PE's ``own`` where the stride is ONE_ROW."""
+    """Send part ``i`` of each row of src to the row's PE; with the stride ONE_ROW, all PEs get ``own``."""
     ctx, me, n_pes = pe
     slots, epoch = outgoing
     epoch = poisoned(ctx, epoch)
@@ -210,7 +210,7 @@ def send_rows(pe, rows, outgoing, own, i):
         pair = own
         if rows.src_stride != ONE_ROW:
             pair = own_pair(rows.src + to * rows.src_stride, i, rows.nbytes)
-        send_part(at(ctx, slot_at(slots, me), to), i, pair, epoch)
+        send_part(peer_address(ctx, slot_at(slots, me), to), i, pair, epoch)
 
 
 def all_to_all_packets(pe, rows, incoming):
@@ -220,7 +220,7 @@ def all_to_all_packets(pe, rows, incoming):
     step = cuda.blockDim.x
     own_src = rows.src + me * rows.src_stride
     own_out = rows.out + me * rows.out_stride
-    # A thread sends its next part before it takes the last one.
+    # A thread sends its next part before it waits for the previous part.
     i = cuda.threadIdx.x
     sent = i
     while i < parts:
@@ -250,7 +250,7 @@ def exchange_reduce_packets(pe, piece, src_stride, incoming, scratch):
     step = cuda.blockDim.x
     rows = PacketRows(piece.out, piece.src, 0, src_stride, nbytes)
     own_src = piece.src + pe.me * src_stride
-    # Two parts of a thread are under way: it sends the next but one before it adds up the oldest.
+    # Three parts of a thread are under way: it sends the newest part before it adds up the oldest part.
     i = cuda.threadIdx.x
     oldest = (0, 0)
     newer = (0, 0)

@@ -1,4 +1,4 @@
-"""Implementations of the primitives that reach a peer by its pointer, over NVLink."""
+"""Implementations of the primitives that reach a peer through a pointer, over NVLink."""
 
 from ...compile import context as ctx_words
 from ..compiler.gpu import cuda
@@ -9,15 +9,15 @@ from .waits import GAVE_UP, poisoned
 PEER_OFFSETS = 8 * ctx_words.PEER_OFFSETS
 
 
-def at(ctx, address, pe):
-    """Address, in this process, of PE pe's instance of a symmetric address."""
+def peer_address(ctx, address, pe):
+    """Address in this process of PE pe's instance of a symmetric address."""
     return address + load_word(ctx + PEER_OFFSETS + 8 * pe)
 
 
 def goal(ctx, dst, src, pe):
-    """Where a put of src goes: to PE pe's dst; once this PE has given up back to src, for a peer may still read what
-    garbage would overwrite.  The loads of src need not wait to know which."""
-    to = at(ctx, dst, pe)
+    """Destination address of a put of src: dst on PE pe.  If this PE has given up it is src, since a peer may still read
+    dst.  The loads of src do not wait for this address."""
+    to = peer_address(ctx, dst, pe)
     return to if load_word(ctx + GAVE_UP) == 0 else src
 
 
@@ -26,29 +26,29 @@ def put(ctx, dst, src, nbytes, pe):
 
 
 def stage_for_put(ctx, staging, src, nbytes, pe):
-    return src  # a store can start anywhere
+    return src  # a store can read any memory of this PE
 
 
 def get(ctx, dst, src, nbytes, pe):
-    copy(dst, at(ctx, src, pe), nbytes)
+    copy(dst, peer_address(ctx, src, pe), nbytes)
 
 
 def put_signal(ctx, message, signal, value):
     dst, src, nbytes, pe = message
     copy(goal(ctx, dst, src, pe), src, nbytes)
-    if cuda.threadIdx.x == 0:  # which looks after all others have: if one kept its part back, the signal says so
-        store_release(at(ctx, signal, pe), poisoned(ctx, value))
+    if cuda.threadIdx.x == 0:  # it reads GAVE_UP after the barrier: if a thread withheld its part, the signal is poison
+        store_release(peer_address(ctx, signal, pe), poisoned(ctx, value))
 
 
 def fence(ctx):
-    cuda.syncthreads()  # a signal is a release: it comes after all that the block has written
+    cuda.syncthreads()  # a signal is a release store, which comes after all writes of the block
 
 
 def signal(ctx, signal, value, pe):
-    value = poisoned(ctx, value)  # loaded before the barrier, which hides it
+    value = poisoned(ctx, value)  # the barrier hides the time of this load
     cuda.syncthreads()
     if cuda.threadIdx.x == 0:
-        store_release(at(ctx, signal, pe), value)
+        store_release(peer_address(ctx, signal, pe), value)
 
 
 def signal_all(ctx, signals, value, me, n_pes):
@@ -57,5 +57,5 @@ def signal_all(ctx, signals, value, me, n_pes):
     pe = cuda.threadIdx.x
     while pe < n_pes:
         if pe != me:
-            store_release(at(ctx, signals + 8 * me, pe), value)
+            store_release(peer_address(ctx, signals + 8 * me, pe), value)
         pe += cuda.blockDim.x

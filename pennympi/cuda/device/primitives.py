@@ -1,8 +1,8 @@
 """Implementations on a GPU of the primitives that use this PE's memory alone.
 
-They are plain functions.  For each kernel, ``compile.py`` binds them anew and replaces the stubs of ``stubs.py``.  A
-primitive that writes memory ends with a barrier of the block, so that kernels need none.  Loops are ``while`` loops,
-because a ``range`` with a step costs a 64-bit division.
+They are plain functions.  For each kernel, ``compile.py`` binds copies of them, and replaces the stubs of
+``stubs.py``. A primitive that writes memory ends with a barrier of the block, so that kernels need none.  Loops are
+``while`` loops, because a ``range`` with a step costs a 64-bit division.
 """
 
 from ..compiler.gpu import cuda
@@ -25,9 +25,9 @@ from .intrinsics import (
 )
 
 WORD = 8
-ALL, LANES = 0xFFFFFFFF, 32  # all lanes of a warp, as a mask; their number
+ALL, LANES = 0xFFFFFFFF, 32  # mask of all lanes of a warp, and their number
 SIX = 6  # parts of an exact sum (kernels/in_kernel/exact.py)
-SUMS_OF_WARPS = 256  # at most: 8 sums of each of 32 warps
+SUMS_OF_WARPS = 256  # most partial sums of a block: 8 sums of each of 32 warps
 
 
 def block():
@@ -92,14 +92,15 @@ def warp_sum(x):
 
 
 def kept(upper, x, y):
-    """(the number that a lane keeps, the number that it passes to its partner)."""
+    """(the number that a lane keeps, the number that it gives to its partner)."""
     return (y, x) if upper else (x, y)
 
 
 def sums_of_warp(x):
     """The sums over a warp of the six numbers of a tuple; lanes 4 k to 4 k + 3 get sum k.
 
-    In each step a lane passes half of its numbers to the other half of the lanes: 9 exchanges instead of 30.
+    In each step a lane gives half of its numbers to its partner in the other half of the lanes: 9 exchanges instead of
+    30.
     """
     lane = cuda.laneid
     a, give_a = kept(lane & 16 != 0, x[0], x[4])
@@ -149,7 +150,7 @@ def add_block_sums(base, x):
                 partial[k * warps + thread // LANES] = value
             k += 1
     cuda.syncthreads()
-    if thread < 4 * len(x):  # four threads a sum
+    if thread < 4 * len(x):  # four threads for each sum
         k, total = thread >> 2, 0.0
         for warp in range(thread & 3, warps, 4):
             total += partial[k * warps + warp]
@@ -172,6 +173,14 @@ def multiply_add(x, y, z):
 
 def bits(x):
     return bits_of(x)
+
+
+def note_access(record, site, base, offset, nbytes):
+    if claim(record):
+        store_word(record + 8, site)
+        store_word(record + 16, base)
+        store_word(record + 24, offset)
+        store_word(record + 32, nbytes)
 
 
 def copy(dst, src, nbytes):

@@ -1,4 +1,4 @@
-"""The instructions that reduce in registers, made for a dtype, an op and a number of PEs (``stubs.py`` names them)."""
+"""The instructions that reduce in registers, for a dtype, an op and a number of PEs (``stubs.py`` names them)."""
 
 from functools import cache
 from typing import Any
@@ -21,7 +21,7 @@ def register_steps(dtype: DType, op: str, n_pes: int) -> dict[str, Any]:
 
 
 def _steps_by_pe(vectors: Vectors) -> dict[str, Any]:
-    """``begin``, ``add``, ``end``, ``end_plus`` and ``plus_pair``: one PE's pair at a time."""
+    """``begin``, ``add``, ``end``, ``end_plus`` and ``plus_pair``, which take the pair of one PE."""
     partials = types.UniTuple(types.int64, vectors.n_words)
 
     @intrinsic
@@ -65,14 +65,14 @@ def _steps_by_pe(vectors: Vectors) -> dict[str, Any]:
 
 
 def _folds(vectors: Vectors, n_pes: int) -> dict[str, Any]:
-    """``fold`` and ``fold_plus``: the pairs of ``n_pes`` PEs at a time."""
+    """``fold`` and ``fold_plus``, which take the pairs of ``n_pes`` PEs."""
     pairs_of_all = types.UniTuple(types.int64, 2 * n_pes)
 
     def folded(b, pairs, own, me):
         def widened(pe: int) -> ir.Value:
-            mine = b.icmp_signed("==", me, ir.Constant(_I64, pe))
+            is_own = b.icmp_signed("==", me, ir.Constant(_I64, pe))
             words = [
-                b.select(mine, cgutils.unpack_tuple(b, own)[k], cgutils.unpack_tuple(b, pairs)[2 * pe + k])
+                b.select(is_own, cgutils.unpack_tuple(b, own)[k], cgutils.unpack_tuple(b, pairs)[2 * pe + k])
                 for k in (0, 1)
             ]
             return vectors.widened(b, cgutils.pack_array(b, words))
@@ -99,7 +99,7 @@ def _folds(vectors: Vectors, n_pes: int) -> dict[str, Any]:
     return {"fold": fold, "fold_plus": fold_plus}
 
 
-MOST_TOGETHER = 8  # PEs whose packets a thread holds at once: 16 bytes each, in registers
+MOST_TOGETHER = 8  # most PEs whose packets a thread holds at once in registers, 16 bytes each
 
 
 @cache
@@ -114,11 +114,11 @@ def together(n_pes: int) -> dict[str, Any]:
                 "{ .reg .pred other; setp.ne.s64 other, $3, $4; mov.b64 $0, 0; mov.b64 $1, 0; "
                 "@other ld.relaxed.sys.global.v2.u64 {$0,$1}, [$2]; }"
             )
-            both, words = ir.LiteralStructType([_I64] * 2), []
+            kind, words = ir.LiteralStructType([_I64] * 2), []
             for pe in range(n_pes):
-                at = b.add(args[0], b.mul(args[1], ir.Constant(_I64, pe)))
-                operands = [at, args[2], ir.Constant(_I64, pe)]
-                pair = assembly(b, both, operands, ptx, "=&l,=&l,l,l,l,~{memory}")
+                source_address = b.add(args[0], b.mul(args[1], ir.Constant(_I64, pe)))
+                operands = [source_address, args[2], ir.Constant(_I64, pe)]
+                pair = assembly(b, kind, operands, ptx, "=&l,=&l,l,l,l,~{memory}")
                 words += [b.extract_value(pair, k) for k in (0, 1)]
             return cgutils.pack_array(b, words)
 
@@ -127,12 +127,12 @@ def together(n_pes: int) -> dict[str, Any]:
     @intrinsic
     def missing(typing, words, epoch, me):
         def code(context, b, signature, args):
-            found = ir.Constant(_I64, -1)
+            first_missing = ir.Constant(_I64, -1)
             for pe in reversed(range(n_pes)):
                 number = ir.Constant(_I64, pe)
                 old = b.icmp_signed("!=", cgutils.unpack_tuple(b, args[0])[2 * pe + 1], args[1])
-                found = b.select(b.and_(old, b.icmp_signed("!=", args[2], number)), number, found)
-            return found
+                first_missing = b.select(b.and_(old, b.icmp_signed("!=", args[2], number)), number, first_missing)
+            return first_missing
 
         return types.int64(pairs, types.int64, types.int64), code
 
@@ -140,9 +140,9 @@ def together(n_pes: int) -> dict[str, Any]:
     def pair_of(typing, words, pe):
         def code(context, b, signature, args):
             pair = [ir.Constant(_I64, 0)] * 2
-            for other in range(n_pes):
-                chosen = b.icmp_signed("==", args[1], ir.Constant(_I64, other))
-                pair = [b.select(chosen, cgutils.unpack_tuple(b, args[0])[2 * other + k], pair[k]) for k in (0, 1)]
+            for source in range(n_pes):
+                chosen = b.icmp_signed("==", args[1], ir.Constant(_I64, source))
+                pair = [b.select(chosen, cgutils.unpack_tuple(b, args[0])[2 * source + k], pair[k]) for k in (0, 1)]
             return cgutils.pack_array(b, pair)
 
         return PAIR(pairs, types.int64), code

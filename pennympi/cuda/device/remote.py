@@ -1,7 +1,7 @@
-"""Implementations of the primitives for teams in which some PE can't be reached by a pointer.
+"""Implementations of the primitives for teams in which no pointer reaches some PE.
 
-They reach such a peer by NVSHMEM's device calls, through a shim: a few C functions, which NVRTC compiles once to machine
-code that kernels are linked with.
+They reach such a peer by NVSHMEM's device calls, through a shim: a few C functions that NVRTC compiles once, and with
+which kernels are linked.
 """
 
 import ctypes
@@ -24,13 +24,13 @@ from .waits import wait_all as wait_all_only
 
 PEER_OFFSETS, PES = 8 * ctx_words.PEER_OFFSETS, 8 * ctx_words.N_PES
 UNREACHABLE = ctx_words.UNREACHABLE
-SHIM_REGISTERS = 64  # of a thread: no more than its caller may have
+SHIM_REGISTERS = 64  # registers of a thread: at most those of the calling kernel
 
-# NVSHMEM's functions are inline here, so that the code holds those alone that are called: 0.1 MB instead of 10.  NVRTC
-# can't compile the headers of IBGDA and GPUNetIO.  From version 3.6 on the build options leave both out under NVRTC, if
-# inlining was asked for before they are read; 3.5 has IBGDA alone and does not leave it out.  The two words are what
-# nvshmemx_cumodule_init looks for.  Before NVSHMEM asks the proxy thread to send data it makes them visible to the GPU;
-# where the heap is in the host's memory (NVSHMEM_HEAP_KIND=SYSMEM) the CPU must see them too.
+# With inlining the code contains only the called functions of NVSHMEM: 0.1 MB instead of 10.  NVRTC can't compile the
+# headers of IBGDA and GPUNetIO.  From version 3.6 on the build options leave both out under NVRTC, if the macro for
+# inlining is defined before them; 3.5 has only IBGDA and does not leave it out.  nvshmemx_cumodule_init looks for the two
+# __constant__ variables.  Before NVSHMEM asks the proxy thread to send data it makes the data visible to the GPU; if the
+# heap is in the host's memory (NVSHMEM_HEAP_KIND=SYSMEM) the CPU must see the data, too.
 SHIM = r"""
 #define NVSHMEM_ENABLE_ALL_DEVICE_INLINING
 #include "non_abi/nvshmem_build_options.h"
@@ -65,7 +65,7 @@ extern "C" __device__ int pennympi_quiet(void)
 
 @cache
 def shim(cc: tuple[int, int]) -> bytes:
-    """The shim's machine code for a compute capability, from disk if it was made before."""
+    """The shim's machine code for a compute capability, from the disk if an earlier process compiled it."""
     from cuda.core import Program, ProgramOptions
     from cuda.pathfinder import find_nvidia_header_directory as headers
 
@@ -82,7 +82,7 @@ def shim(cc: tuple[int, int]) -> bytes:
 
 
 def nvshmem_version() -> str:
-    """The version of the library that is loaded."""
+    """The version of the loaded NVSHMEM library."""
     from cuda.pathfinder import load_nvidia_dynamic_lib
     from nvshmem import bindings as nvshmem
 
@@ -100,7 +100,7 @@ nvshmem_put, nvshmem_get, nvshmem_put_signal, nvshmem_signal, nvshmem_quiet = (
 
 
 def peer_offset(ctx, pe):
-    """The difference of addresses between PE pe's instance and this PE's, or UNREACHABLE."""
+    """Difference between the addresses of PE pe and this PE, or UNREACHABLE."""
     return load_word(ctx + PEER_OFFSETS + 8 * pe)
 
 
@@ -119,7 +119,7 @@ def put(ctx, dst, src, nbytes, pe):
 
 
 def gave_up(ctx):
-    """Whether a wait of this PE has given up.  A barrier: all threads get one answer, as NVSHMEM's calls need it."""
+    """Whether a wait of this PE has given up.  A barrier: all threads get the same answer, as NVSHMEM's calls require."""
     return cuda.syncthreads_or(types.int32(load_word(ctx + GAVE_UP) != 0)) != 0
 
 
@@ -139,13 +139,13 @@ def get(ctx, dst, src, nbytes, pe):
         copy(dst, src + d, nbytes)
 
 
-def combine_put(pe, piece, there, slots, scratch):
+def combine_put(pe, piece, dst, slots, scratch):
     # NVSHMEM can't read piece.out, which may be a plain array of the user.
     ctx, me, n_pes = pe
     nbytes = piece.n_elems * ITEM_BYTES
     combine(pe, Piece(scratch, piece.src, 0, piece.n_elems, piece.nbytes), slots, 0)
     for k in range(1, n_pes):
-        put(ctx, there, scratch, nbytes, (me + k) % n_pes)
+        put(ctx, dst, scratch, nbytes, (me + k) % n_pes)
     copy(piece.out, scratch, nbytes)
 
 
@@ -188,7 +188,7 @@ def receive_packets(ctx, message, epoch):
 
 
 def fence_if_given_up(ctx):
-    """After a wait that gave up, complete all puts: garbage may overwrite their sources now."""
+    """After a wait that gave up, complete all puts, since the kernel may overwrite their sources from then on."""
     if gave_up(ctx):
         fence(ctx)
 

@@ -1,11 +1,11 @@
-"""The instructions and numbers that implementations in this folder name; ``compile.py`` makes them for each kernel.
+"""Stubs of the instructions and numbers that ``compile.py`` makes for each kernel.
 
-A pair is 16 bytes of elements as two int64; partials are the same, or two such pairs where they are wider.
+A pair is 16 bytes of elements as two int64.  Partials are a pair, or two pairs if they are wider than elements.
 """
 
 from ...compile.stubs import instruction, number
 
-CALL = number("CALL", "What the record of a timeout holds for the running kernel: ``compile.call_number``, and TAGGED.")
+CALL = number("CALL", "The number of the running kernel in the record of a timeout: ``compile.call_number``, and TAGGED.")
 TAGGED = number("TAGGED", "Whether epochs carry the tag of their call (``compile.bind.is_tagged``).")
 ALIGNED = number("ALIGNED", "Whether all arrays start at, and end on, multiples of 16 bytes.")
 ITEM_BYTES = number("ITEM_BYTES", "Bytes of an element.")
@@ -14,8 +14,8 @@ TOGETHER = number("TOGETHER", "Whether a thread holds the pairs of all PEs at a 
 
 # The tiles of the resident engine (``waits.missing_line``) ---------------------------------
 @instruction
-def missing_line(ctx, found, number, pe, since_ns):
-    """When a wait for a line of PE ``pe`` began, or -1 once it has given up."""
+def missing_line(ctx, content, number, pe, since_ns):
+    """The time when a wait for a line of PE ``pe`` began, or -1 if the wait has given up."""
 
 
 # The element loops (``elements.implementations``) ------------------------------------------------
@@ -42,7 +42,7 @@ def shifted(dst, part, src, n_pes):
 
 @instruction
 def elements(ctx, dst, part, src, count):
-    """The element loop of ``to_partials``, which looks at ``part`` for its alignment only."""
+    """The element loop of ``to_partials``, which reads only the alignment of ``part``."""
 
 
 # Reductions in registers (``register_steps.register_steps``) --------------------------------------
@@ -73,7 +73,7 @@ def plus_pair(x, y):
 
 @instruction
 def fold(pairs, own, me):
-    """``begin``, ``add`` and ``end`` of the pairs of all PEs at a time: ``own`` for PE me, the others as polled."""
+    """``begin``, ``add`` and ``end`` of the pairs of all PEs: ``own`` for PE me, ``pairs`` for the other PEs."""
 
 
 @instruction
@@ -84,20 +84,20 @@ def fold_plus(pairs, own, me, pair):
 # The packets of all PEs at a time (``register_steps.together``) ------------------------------------
 @instruction
 def poll_all(address, stride_bytes, me):
-    """The 16 bytes of every other PE, the PEs ``stride_bytes`` apart: loads that do not wait for one another."""
+    """The 16 bytes of every other PE, ``stride_bytes`` apart, by independent loads."""
 
 
 @instruction
 def missing(pairs, epoch, me):
-    """The first PE other than me whose second word is not this epoch, or -1."""
+    """Number of the first PE except me whose second word is not this epoch, or -1."""
 
 
 @instruction
 def pair_of(pairs, pe):
-    """The pair of one PE."""
+    """The pair of a PE."""
 
 
 # The NVSwitch (``multicast.switch_steps``) ----------------------------------------------
 @instruction
 def add_by_switch(address, n_pes):
-    """16 bytes of elements added up over all PEs, at a multicast address; divided by n_pes for ``avg``."""
+    """The sum over all PEs of 16 bytes of elements at a multicast address, divided by n_pes for ``avg``."""

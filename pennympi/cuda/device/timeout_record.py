@@ -1,6 +1,6 @@
-"""What the teams of a process share about a wait that has given up.
+"""The state that the teams of a process share after a wait that has given up.
 
-A kernel of another team may be queued after the kernel that waited, and may read the garbage that it left.  So the
+A kernel of another team may be queued after the kernel that waited, and may read its wrong results.  So the
 ``ctx`` of every team says that this PE has given up, one abort word ends all waits, and the next call of every team
 raises.
 """
@@ -17,10 +17,10 @@ _runtime = cupy.cuda.runtime
 
 
 class GivenUp:
-    """The state of one process.
+    """The state of a process.
 
-    abort:      a word, not 0 once a wait has given up
-    record:     words about the first wait that gave up (``compile/context.py``)
+    abort:      a word: 0, or 1 if a wait has given up
+    record:     words that describe the first wait that gave up (``compile/context.py``)
     call_names: {number of a call in the record: its name}
     """
 
@@ -45,7 +45,7 @@ class GivenUp:
         }
 
     def open(self, ctx: int) -> None:
-        """Take in a team whose ``ctx`` is at this device address."""
+        """Add the team whose ``ctx`` has this device address."""
         self._ctxs.append(ctx)
         self._write()
 

@@ -7,7 +7,7 @@ from .intrinsics import claim, fence_system, global_timer_ns, load_acquire, load
 from .primitives import WORD
 from .stubs import CALL, TAGGED
 
-# Byte offsets of the words of ``ctx`` and of the record.  Each is a global, which the compiler takes for a constant.
+# Byte offsets of the words of ``ctx`` and of the record.  They are globals, which the compiler treats as constants.
 ME, ABORT, RECORD, TIMEOUT_NS = (
     WORD * word for word in (ctx_words.ME, ctx_words.ABORT, ctx_words.RECORD, ctx_words.TIMEOUT_NS)
 )
@@ -38,27 +38,28 @@ def poll(ctx, signal, value, source):
     spins = 0
     since_ns = 0
     failed = False
-    found = load_acquire(signal)
-    while early(found, value) and not failed:
+    content = load_acquire(signal)
+    while early(content, value) and not failed:
         spins += 1
         if spins % SPINS == 0:
             since_ns, failed = check_wait(ctx, source, since_ns)
             report_wait(ctx, source)
-            failed = failed | (found >= POISON)
-        found = load_acquire(signal)
-    if found != value and early(found, value + 1) | (found >= POISON):  # the round is right, but the call is another
-        give_up(ctx, found, value, source)
+            failed = failed | (content >= POISON)
+        content = load_acquire(signal)
+    if content != value and early(content, value + 1) | (content >= POISON):  # the right round of another call
+        give_up(ctx, content, value, source)
 
 
-def early(found, value):
-    """Whether a word has not reached ``value``.  Of epochs that carry tags, only the rounds are compared."""
-    return (found - value) & BEHIND != 0 if TAGGED else found < value
+def early(content, value):
+    """Whether a word is less than ``value``.  If epochs have tags, this compares only the rounds."""
+    return (content - value) & BEHIND != 0 if TAGGED else content < value
 
 
 def check_wait(ctx, source, since_ns):
-    """Check the clock and the abort word for a waiting thread.  Returns (when the wait began, whether it has failed).
+    """Check the clock and the abort word for a waiting thread.  Returns (time when the wait began, True if it has
+    failed).
 
-    A wait fails when it has lasted, and PE ``source`` has shown no sign of life, for longer than the deadline.
+    A wait fails if it has lasted longer than the deadline, and the last heartbeat of PE ``source`` is older than that.
     """
     now_ns = global_timer_ns()
     if since_ns == 0:
@@ -72,38 +73,38 @@ def check_wait(ctx, source, since_ns):
 
 
 def report_wait(ctx, source):
-    """Show the monitor the PE that this thread waits for.  It is unknown only where epochs carry no tag."""
+    """Show the monitor the PE that this thread waits for, which may be unknown (-1) if epochs have no tags."""
     waits_for = load_word(ctx + ALIVE)
     if TAGGED or source >= 0 or load_volatile(waits_for) == 0:
         store_word(waits_for, source + 2)
 
 
-def missing_line(ctx, found, number, pe, since_ns):
-    """Check a thread's wait for a line of exchange ``number`` from PE ``pe``, where ``found`` still is.
+def missing_line(ctx, content, number, pe, since_ns):
+    """Check a thread's wait for a line of exchange ``number`` from PE ``pe``.  content: epoch that the line has now
 
-    since_ns: what the previous check of this wait returned, at first 0
-    Returns when the wait began, or -1 if it has failed; the failure is recorded as that of ``wait``.
+    since_ns: result of the previous check of this wait, 0 at first
+    Returns the time when the wait began, or -1 if it has failed; the record is that of a failed ``wait``.
     A wait for a line of this PE itself lasts one deadline longer, so that its sender, which waits for another PE, names
-    that.
+    the other PE.
     """
     begins = since_ns == 0
     since_ns, failed = check_wait(ctx, pe, since_ns)
     if begins and pe == load_word(ctx + ME):
         since_ns += load_word(ctx + TIMEOUT_NS)
     report_wait(ctx, pe)
-    poison = found >> 31  # 1: the sender has given up
+    poison = content >> 31  # 1: the sender has given up
     if not failed and poison == 0:
         return since_ns
-    give_up(ctx, found + poison * POISON, number, pe)
+    give_up(ctx, content + poison * POISON, number, pe)
     return -1
 
 
-def refuse_count(ctx, why, found, wanted, pe):
-    if cuda.threadIdx.x == 0:  # without a barrier: after a wait that gave up, threads may find different counts
-        give_up(ctx, found, wanted, pe, why)
+def refuse_count(ctx, why, count, wanted, pe):
+    if cuda.threadIdx.x == 0:  # without a barrier: after a wait that gave up, threads may read different counts
+        give_up(ctx, count, wanted, pe, why)
 
 
-def give_up(ctx, found, value, source, why=0):
+def give_up(ctx, content, value, source, why=0):
     """Poison everything that this PE sends from now on, in all its teams.  The first thread to give up also writes the
     record and sets the abort word."""
     store_word(ctx + GAVE_UP, POISON)
@@ -116,7 +117,7 @@ def give_up(ctx, found, value, source, why=0):
         store_word(record + RECORD_SOURCE, source)
         store_word(record + RECORD_CALL, CALL + why * REFUSED)
         store_word(record + RECORD_EPOCH, value)
-        store_word(record + RECORD_FOUND, found)
+        store_word(record + RECORD_FOUND, content)
         fence_system()
         store_word(record + RECORD_TAKEN, 1)
         fence_system()
@@ -124,5 +125,5 @@ def give_up(ctx, found, value, source, why=0):
 
 
 def poisoned(ctx, value):
-    """``value`` as this PE sends it: with the poison bit once a wait of this PE has given up."""
+    """The value that this PE sends: ``value``, with the poison bit if a wait of this PE has given up."""
     return value | load_word(ctx + GAVE_UP)

@@ -1,7 +1,7 @@
 """Reductions in the registers of a GPU: 16 bytes of elements, and the partials of these elements.
 
-A thread's elements are a pair of int64 (16 bytes, as they were loaded); their
-partials are the same, or two such pairs for the 16-bit floats and averages of integers.
+A thread's elements are a pair of int64 (16 bytes, as they were loaded); their partials are a pair, or two pairs for the
+16-bit floats and averages of integers.
 """
 
 from llvmlite import ir
@@ -13,7 +13,7 @@ from .intrinsics import GLOBAL, assembly
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 PAIR = types.UniTuple(types.int64, 2)
-_PACKED = {"f": "f16x2", "b": "bf16x2"}  # by kind of a dtype of 16-bit floats
+_PACKED = {"f": "f16x2", "b": "bf16x2"}  # {kind of a 16-bit float dtype: suffix of its instructions}
 
 
 def split(b: ir.IRBuilder, vector: ir.Value, n: int) -> ir.Value:
@@ -25,7 +25,7 @@ def split(b: ir.IRBuilder, vector: ir.Value, n: int) -> ir.Value:
 class Vectors:
     """The arithmetic of a dtype and op on 16 bytes of elements and their partials, both held as tuples of int64.
 
-    width: elements of a vector;  n_words: int64 of its partials
+    width: number of elements of a vector;  n_words: number of int64 of its partials
     """
 
     def __init__(self, dtype: DType, op: str):
@@ -54,7 +54,7 @@ class Vectors:
             pair = _hidden(b, pair)
         if not self._halves:
             return arithmetic.to_partials(b, self._dtype, _join(b, pair, 2, self._element, self.width), self.width)
-        # Two at a time from a word of 32 bits: whole vectors of 16 bits take more instructions and registers.
+        # Two elements at a time, from a word of 32 bits: vectors of 16-bit elements take more instructions and registers.
         words = _join(b, pair, 2, _I32, 4)
         return vector_of(b, [half for k in range(4) for half in self._two(b, _lane(b, words, k))])
 
@@ -65,8 +65,8 @@ class Vectors:
             return [b.bitcast(half, ir.FloatType()) for half in bits]
         kind = ir.FunctionType(ir.LiteralStructType([ir.FloatType()] * 2), [_I32])
         code = "{ .reg .b16 low, high; mov.b32 {low, high}, $2; cvt.f32.f16 $0, low; cvt.f32.f16 $1, high; }"
-        both = b.call(ir.InlineAsm(kind, code, "=f,=f,r"), [word])
-        return [b.extract_value(both, k) for k in (0, 1)]
+        halves = b.call(ir.InlineAsm(kind, code, "=f,=f,r"), [word])
+        return [b.extract_value(halves, k) for k in (0, 1)]
 
     def combined(self, b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
         """op(x, y) of vectors of partials."""
@@ -87,8 +87,8 @@ class Vectors:
         return split(b, vector_of(b, [b.call(asm, [_lane(b, x, k), _lane(b, x, k + 1)]) for k in range(0, 8, 2)]), 2)
 
     def ended(self, b: ir.IRBuilder, x: ir.Value) -> ir.Value:
-        """``rounded`` of a result of the op.  The minimum or maximum of bfloat16 is one of them, so its upper bits are
-        taken; a NaN keeps its bits, made quiet."""
+        """``rounded`` of a result of the op.  The minimum or maximum of bfloat16 values is one of these values, so the
+        upper bits of the partial are exact; a NaN keeps its bits and becomes quiet."""
         if self._dtype.kind != "b" or self._op not in ("min", "max"):
             return self.rounded(b, x)
         bits = b.bitcast(x, ir.VectorType(_I32, self.width))
@@ -101,7 +101,8 @@ class Vectors:
         return split(b, vector_of(b, words), 2)
 
     def plus(self, b: ir.IRBuilder, x: ir.Value, y: ir.Value) -> ir.Value:
-        """x + y of partials, never fused with a product before it: a CPU does not, and the bits would differ."""
+        """x + y of partials, never fused with a product before it: a CPU does not fuse them, and the bits would
+        differ."""
         if isinstance(self._partial, ir.IntType):
             return b.add(x, y)
         name = "llvm.nvvm.add.rn." + ("f" if isinstance(self._partial, ir.FloatType) else "d")
@@ -119,7 +120,7 @@ def vector_of(b: ir.IRBuilder, lanes: list[ir.Value]) -> ir.Value:
 
 
 def _hidden(b: ir.IRBuilder, pair: ir.Value) -> ir.Value:
-    """A pair that the compiler can't take apart: else it would load and store small integers by 4 or 8 bytes."""
+    """A pair that the compiler can't split: otherwise it loads and stores small integers by 4 or 8 bytes."""
     asm = ir.InlineAsm(ir.FunctionType(_I64, [_I64]), "mov.b64 $0, $1;", "=l,l")
     return cgutils.pack_array(b, [b.call(asm, [word]) for word in cgutils.unpack_tuple(b, pair)])
 
@@ -155,7 +156,7 @@ def load_pair(typing, address):
 
 @intrinsic
 def store_pair(typing, address, pair):
-    """Two int64 to 16 aligned bytes."""
+    """Store two int64 in 16 aligned bytes."""
 
     def code(context, b, signature, args):
         _write_pair(b, *args)
@@ -166,7 +167,7 @@ def store_pair(typing, address, pair):
 
 @intrinsic
 def send_pair(typing, address, first, second):
-    """Two int64 in one 16-byte store that a polling peer sees."""
+    """Send two int64 in one 16-byte store that a polling peer sees."""
 
     def code(context, b, signature, args):
         assembly(b, ir.VoidType(), args, "st.relaxed.sys.global.v2.u64 [$0], {$1,$2};", "l,l,l,~{memory}")
@@ -177,11 +178,11 @@ def send_pair(typing, address, first, second):
 
 @intrinsic
 def poll_pair(typing, address):
-    """Two int64 in one 16-byte load, read anew each time."""
+    """Two int64 in one 16-byte load, read from memory each time."""
 
     def code(context, b, signature, args):
-        both = ir.LiteralStructType([_I64] * 2)
-        pair = assembly(b, both, args, "ld.relaxed.sys.global.v2.u64 {$0,$1}, [$2];", "=l,=l,l,~{memory}")
+        kind = ir.LiteralStructType([_I64] * 2)
+        pair = assembly(b, kind, args, "ld.relaxed.sys.global.v2.u64 {$0,$1}, [$2];", "=l,=l,l,~{memory}")
         return cgutils.pack_array(b, [b.extract_value(pair, k) for k in (0, 1)])
 
     return PAIR(types.int64), code

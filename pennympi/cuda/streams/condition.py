@@ -23,10 +23,10 @@ def set_conditional(typing, handle, more):
     return types.void(types.int64, types.int64), code
 
 
-def set_condition(ctx, done: Words, handle: int):
-    """Another turn, unless the loop is done or a wait of this PE has given up."""
+def set_condition(ctx, rest: Words, handle: int):
+    """Another turn, unless the loop has paused or ended, or a wait of this PE has given up."""
     if cuda.threadIdx.x == 0:
-        set_conditional(handle, 1 if load_volatile(done) == 0 and load_volatile(ctx + GAVE_UP) == 0 else 0)
+        set_conditional(handle, 1 if load_volatile(rest) == 0 and load_volatile(ctx + GAVE_UP) == 0 else 0)
 
 
 def hold(ctx):

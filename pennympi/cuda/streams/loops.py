@@ -32,11 +32,11 @@ REMEDY = (
 class Repeat:
     """See ``pennympi.backend.Streams.repeat``.  It keeps alive what its graph uses."""
 
-    def __init__(self, parts: tuple[Any, Any, Any], start: Body, bodies: Sequence[Body], done: int):
+    def __init__(self, parts: tuple[Any, Any, Any], start: Body, bodies: Sequence[Body], rest: int):
         self._order, compiler, self._peers = parts
-        self._start, self._bodies, self._done = start, bodies, done
+        self._start, self._bodies, self._rest = start, bodies, rest
         self._pool = cupy.cuda.MemoryPool()  # its memory is the loop's: no array outside gets it while the loop may run
-        self._condition = compiler.kernel(set_condition, "loop").prepare(1, (done, 0), (0, 1), THREADS)
+        self._condition = compiler.kernel(set_condition, "loop").prepare(1, (rest, 0), (0, 1), THREADS)
         self._is_device_driven = checked(driver.cuDriverGetVersion()) >= WHILE_DRIVER
         graph = self._captured(None, self._add if self._is_device_driven else self._turn)
         try:
@@ -71,7 +71,7 @@ class Repeat:
         self._word[0] = 0
         while not self._word[0]:
             self._launch(stream, handle)
-            cupy.cuda.runtime.memcpyAsync(self._word.ctypes.data, self._done, 8, cupy.cuda.runtime.memcpyDefault, handle)
+            cupy.cuda.runtime.memcpyAsync(self._word.ctypes.data, self._rest, 8, cupy.cuda.runtime.memcpyDefault, handle)
             checked(driver.cuStreamSynchronize(handle))
 
     def _add(self, stream: Any, handle: int) -> None:
@@ -80,7 +80,7 @@ class Repeat:
             self._start(stream)
             context, graph = checked(driver.cuCtxGetCurrent()), events.captured(handle)[0]
             condition = checked(driver.cuGraphConditionalHandleCreate(graph, context, 0, 0))
-            self._condition(self._done, int(condition), handle)
+            self._condition(self._rest, int(condition), handle)
             node = driver.CUgraphNodeParams()
             node.type = driver.CUgraphNodeType.CU_GRAPH_NODE_TYPE_CONDITIONAL
             node.conditional.handle, node.conditional.ctx, node.conditional.size = condition, context, 1
@@ -89,7 +89,7 @@ class Repeat:
 
             def turn(inner: Any, inner_handle: int) -> None:
                 self._turn(inner, inner_handle)
-                self._condition(self._done, int(condition), inner_handle)
+                self._condition(self._rest, int(condition), inner_handle)
 
             self._captured(node.conditional.phGraph_out[0], turn)
 

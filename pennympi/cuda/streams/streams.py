@@ -38,8 +38,8 @@ class Streams:
             events.record(event, other)
             events.wait(event, stream)
 
-    def repeat(self, start: Body, bodies: Sequence[Body], done: int) -> Body:
-        return Repeat((self.order, self._compiler, self._peers), start, bodies, done)
+    def repeat(self, start: Body, bodies: Sequence[Body], rest: int) -> Body:
+        return Repeat((self.order, self._compiler, self._peers), start, bodies, rest)
 
     def hold_if_given_up(self, stream: int) -> None:
         if self.order.in_body(stream):

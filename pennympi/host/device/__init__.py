@@ -1,1 +1,1 @@
-"""What kernels call on a CPU: primitives, waits, and messages of MPI between nodes."""
+"""The functions that kernels call on a CPU: primitives, waits, and messages of MPI between nodes."""

@@ -1,6 +1,6 @@
-"""Adding up what all PEs have put into this PE's slots, and packets, on a CPU.
+"""Sums of the elements in this PE's slots, and packets, on a CPU.
 
-Packets on a CPU have one epoch a slot: the epoch lies before the data and is stored last.
+On a CPU a slot of packets has one epoch, which lies before the data and is stored last.
 """
 
 from ...compile import context as ctx_words
@@ -11,8 +11,8 @@ from .numba_cpu import device_function
 from .primitives import implementation, put, put_signal
 from .waits import wait_tagged
 
-HEAD_BYTES = 16  # of a slot: the epoch, and alignment
-STRIP_ELEMS = 8192  # added up at a time, so that the partials stay in the cache
+HEAD_BYTES = 16  # bytes of a slot's head: the epoch, and alignment
+STRIP_ELEMS = 8192  # number of elements that are added up at a time, so that the partials stay in the cache
 
 
 slot_at = device_function(slots.slot_at)
@@ -20,13 +20,13 @@ slot_at = device_function(slots.slot_at)
 
 @device_function
 def peer(pe, k):
-    """The k-th PE after this one."""
+    """The k-th PE after this PE."""
     return (pe.me + k) % pe.n_pes
 
 
 @device_function
 def addend(piece, slots, source, me):
-    """Address of what PE ``source`` adds: in its slot, or this PE's own."""
+    """Address of the elements of PE ``source``: its slot, or this PE's src."""
     return piece.src if source == me else slot_at(slots, source)
 
 
@@ -57,15 +57,15 @@ def combine(pe, piece, slots, scratch):
 
 @device_function
 def without_residual(piece, out):
-    """The piece without its residual, whose result goes to ``out``."""
+    """The piece without its residual, with ``out`` for the result."""
     return Piece(out, piece.src, 0, piece.n_elems, piece.nbytes)
 
 
 @implementation
-def combine_put(pe, piece, there, slots, scratch):
+def combine_put(pe, piece, slot, slots, scratch):
     combine(pe, without_residual(piece, piece.out), slots, scratch)
     for k in range(1, pe.n_pes):
-        put(pe.ctx, there, piece.out, piece.nbytes, peer(pe, k))
+        put(pe.ctx, slot, piece.out, piece.nbytes, peer(pe, k))
 
 
 @implementation
@@ -104,7 +104,7 @@ def combine_packets(pe, piece, incoming, scratch):
 def reduce_forward_packets(pe, piece, incoming, reduced, scratch):
     result, slot_bytes = piece.out, incoming.slots.nbytes
     if piece.residual != 0:
-        result = slot_at(incoming.slots, pe.me)  # which no peer writes
+        result = slot_at(incoming.slots, pe.me)  # the slot that no peer writes
     combine_packets(pe, without_residual(piece, result), incoming, scratch)
     for k in range(1, pe.n_pes):
         message = Message(reduced + pe.me * slot_bytes, result, piece.nbytes, peer(pe, k))
@@ -115,7 +115,7 @@ def reduce_forward_packets(pe, piece, incoming, reduced, scratch):
 
 @device_function
 def send_rows(pe, src, src_stride, nbytes, incoming):
-    """To every other PE its row of src."""
+    """Send to every other PE its row of src."""
     for k in range(1, pe.n_pes):
         to = peer(pe, k)
         message = Message(slot_at(incoming.slots, pe.me), src + to * src_stride, nbytes, to)
@@ -125,8 +125,8 @@ def send_rows(pe, src, src_stride, nbytes, incoming):
 @implementation
 def exchange_reduce_packets(pe, piece, src_stride, incoming, scratch):
     send_rows(pe, piece.src, src_stride, piece.nbytes, incoming)
-    own = Piece(piece.out, piece.src + pe.me * src_stride, piece.residual, piece.n_elems, piece.nbytes)
-    combine_packets(pe, own, incoming, scratch)
+    rows_piece = Piece(piece.out, piece.src + pe.me * src_stride, piece.residual, piece.n_elems, piece.nbytes)
+    combine_packets(pe, rows_piece, incoming, scratch)
 
 
 @implementation

@@ -14,7 +14,7 @@ from ...compile.arithmetic import PLUS, Step, step_bytes
 from ...compile.stubs import instruction, number
 from .intrinsics import load_word
 
-WIDTH = 16  # elements of one vector step; LLVM splits it to what the CPU has
+WIDTH = 16  # number of elements of a vector step; LLVM splits it into vectors of the CPU
 PES = 8 * ctx_words.N_PES
 
 
@@ -34,7 +34,7 @@ def single(dst, part, src, n_pes):
     """One step on an element."""
 
 
-# Of an element or partial at dst, part and src.
+# Bytes of an element or partial at dst, part and src.
 DST_BYTES, PART_BYTES, SRC_BYTES = (number(name, "Bytes.") for name in ("DST_BYTES", "PART_BYTES", "SRC_BYTES"))
 
 
@@ -49,7 +49,7 @@ def _elements(ctx, dst, part, src, count):
 
 
 def loop(step: str, dtype: DType, op: str) -> FunctionType:
-    """The plain function void(ctx, dst, part, src, count) of one step, dtype and op."""
+    """The plain function void(ctx, dst, part, src, count) of a step, dtype and op."""
     # Any address is allowed: align 1 lets LLVM pick unaligned vector moves.
     wide, single = (shared.reduction_step(Step(step, dtype, op, width, (1, 1)), intrinsic, types) for width in (WIDTH, 1))
     dst_bytes, src_bytes = step_bytes(step, dtype)

@@ -1,6 +1,7 @@
-"""Signals that come while a thread waits in a kernel: Python's handlers run then too, and what one raises ends the wait.
+"""Signals of the operating system while a thread waits in a kernel: an exception of a Python handler ends the wait.
 
-Python runs a handler only between two steps of its own.  So a wait asks it, by its C functions, ten times a second.
+Python runs a handler only between two steps of its interpreter.  So ten times a second a wait calls Python's C functions,
+which run the handlers.
 """
 
 import ctypes
@@ -11,17 +12,17 @@ from .intrinsics import call, load_word, store_word
 from .numba_cpu import device_function
 
 BETWEEN_NS = 100_000_000
-# The words: addresses of Python's functions, when a wait asked last, and the exception that a handler has raised
+# The words: addresses of Python's functions, time of the last call, and the exception that a handler has raised
 ENSURE, CHECK, FETCH, RELEASE, ASKED_NS, KIND, VALUE, TRACE = range(8)
 _python = ctypes.pythonapi
 _functions = _python.PyGILState_Ensure, _python.PyErr_CheckSignals, _python.PyErr_Fetch, _python.PyGILState_Release
-_words = np.array([ctypes.cast(one, ctypes.c_void_p).value or 0 for one in _functions] + 4 * [0], np.int64)
+_words = np.array([ctypes.cast(function, ctypes.c_void_p).value or 0 for function in _functions] + 4 * [0], np.int64)
 address: int = _words.ctypes.data
 
 
 @device_function
 def handler_raises(words, now_ns):
-    """Let Python run the handlers of signals that have come; whether one has raised an exception, which is kept."""
+    """Run the handlers of pending signals.  Returns True if a handler has raised an exception, which the words keep."""
     if now_ns - load_word(words + 8 * ASKED_NS) < BETWEEN_NS:
         return False
     store_word(words + 8 * ASKED_NS, now_ns)
@@ -34,7 +35,7 @@ def handler_raises(words, now_ns):
 
 
 def raise_kept() -> None:
-    """Raise the exception that is kept, if any."""
+    """Raise the exception of a handler, if the words keep one."""
     if _words[KIND]:
         kept = [ctypes.c_void_p(int(word)) for word in _words[KIND:]]
         _words[KIND:] = 0

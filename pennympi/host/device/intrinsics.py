@@ -1,4 +1,4 @@
-"""The few CPU instructions and system calls that NumPy and Numba have no function for, as LLVM IR."""
+"""CPU instructions and system calls for which NumPy and Numba have no function, as LLVM IR."""
 
 import platform
 
@@ -11,12 +11,12 @@ _I64 = ir.IntType(64)
 _WORD = ir.PointerType(_I64)
 _BYTE = ir.PointerType(ir.IntType(8))
 sched_yield = types.ExternalFunction("sched_yield", types.int32())  # there may be more PEs than cores
-nap = types.ExternalFunction("usleep", types.int32(types.uint32))  # some microseconds, at least about 50
+nap = types.ExternalFunction("usleep", types.int32(types.uint32))  # sleeps for at least about 50 microseconds
 
 
 @intrinsic
 def load_acquire(typing, address):
-    """The int64 at ``address``; later reads see what its writer wrote before."""
+    """The int64 at ``address``; later reads see the earlier writes of its writer."""
 
     def code(context, b, signature, args):
         return b.load_atomic(b.inttoptr(args[0], _WORD), "acquire", 8)
@@ -68,7 +68,7 @@ def fused_multiply_add(typing, x, y, z):
 
 @intrinsic
 def copy_bytes(typing, dst, src, nbytes):
-    """memmove: an exchange of a PE with itself may overlap."""
+    """memmove: in an exchange of a PE with itself the two arrays may overlap."""
 
     def code(context, b, signature, args):
         cgutils.raw_memmove(b, b.inttoptr(args[0], _BYTE), b.inttoptr(args[1], _BYTE), args[2], 1)
@@ -79,7 +79,7 @@ def copy_bytes(typing, dst, src, nbytes):
 
 @intrinsic
 def call(typing, function, *args):
-    """Call the C function at an address; int64 is passed as int and pointers are.  Returns its int."""
+    """Call the C function at an address, with int64 for its integers and pointers.  Returns its int."""
 
     def code(context, b, signature, values):
         kind = ir.FunctionType(ir.IntType(32), [_I64] * len(args))
@@ -92,7 +92,7 @@ def call(typing, function, *args):
 
 @intrinsic
 def take(typing, address):
-    """Whether the int64 at ``address`` was 0 and is now 1, for one thread alone (acquire)."""
+    """Atomically set the int64 at ``address`` from 0 to 1 (acquire).  Returns False if it was not 0."""
 
     def code(context, b, signature, args):
         pair = b.cmpxchg(b.inttoptr(args[0], _WORD), ir.Constant(_I64, 0), ir.Constant(_I64, 1), "acquire", "monotonic")
@@ -106,7 +106,7 @@ _RELAX = {"x86_64": ("llvm.x86.sse2.pause", ()), "aarch64": ("llvm.aarch64.hint"
 
 @intrinsic
 def relax(typing):
-    """Tell the core that this is a spin loop: it leaves the loop faster, and its other thread gets its share."""
+    """Tell the core that this is a spin loop: the core leaves the loop faster, and gives time to its second thread."""
 
     def code(context, b, signature, args):
         if _RELAX:
@@ -125,9 +125,9 @@ def _clock(number):
             pair = ir.ArrayType(_I64, 2)
             kind = ir.FunctionType(ir.IntType(32), [ir.IntType(32), ir.PointerType(pair)])
             function = cgutils.get_or_insert_function(b.module, kind, "clock_gettime")
-            now = cgutils.alloca_once(b, pair)
-            b.call(function, [ir.Constant(ir.IntType(32), number), now])
-            seconds, nanoseconds = (b.load(cgutils.gep_inbounds(b, now, 0, k)) for k in (0, 1))
+            time = cgutils.alloca_once(b, pair)
+            b.call(function, [ir.Constant(ir.IntType(32), number), time])
+            seconds, nanoseconds = (b.load(cgutils.gep_inbounds(b, time, 0, k)) for k in (0, 1))
             return b.add(b.mul(seconds, ir.Constant(_I64, 1_000_000_000)), nanoseconds)
 
         return types.int64(), code
@@ -136,11 +136,11 @@ def _clock(number):
 
 
 monotonic_ns = _clock(1)  # CLOCK_MONOTONIC in nanoseconds
-coarse_ns = _clock(6)  # the same some milliseconds ago (CLOCK_MONOTONIC_COARSE), in a tenth of the time
+coarse_ns = _clock(6)  # CLOCK_MONOTONIC_COARSE: some milliseconds late, but ten times as fast to read
 
 
 def _grid_word(b, name):
-    """A variable of the compiled library: a kernel and its callees share one."""
+    """A variable of the compiled library, which a kernel and its callees share."""
     word = b.module.globals.get(name)
     if word is None:
         word = ir.GlobalVariable(b.module, _I64, name)
@@ -165,7 +165,7 @@ read_blocks = _grid_reader("pennympi_blocks")
 
 @intrinsic
 def set_block(typing, block, blocks):
-    """Set what ``block()`` and ``blocks()`` return from now on, in this compiled library."""
+    """Set the results of ``block()`` and ``blocks()`` in this compiled library."""
 
     def code(context, b, signature, args):
         b.store(args[0], _grid_word(b, "pennympi_block"))

@@ -3,12 +3,12 @@
 from ...compile import context as ctx_words
 from .intrinsics import copy_bytes, load_word
 from .numba_cpu import device_function
-from .primitives import IMPLEMENTATIONS, at, implementation
+from .primitives import IMPLEMENTATIONS, implementation, peer_address
 
 
 @device_function
 def copy_line(dst, src, nbytes):
-    """Copy one line; the compiler makes a move of a number that it knows."""
+    """Copy a line; a copy of a constant length becomes one instruction."""
     if nbytes == 8:
         copy_bytes(dst, src, 8)
     elif nbytes == 4:
@@ -19,9 +19,9 @@ def copy_line(dst, src, nbytes):
 
 @implementation
 def put_lines(ctx, dst, src, lines, pe):
-    if load_word(ctx + 8 * ctx_words.GAVE_UP) != 0:  # a peer may still read what garbage would overwrite
+    if load_word(ctx + 8 * ctx_words.GAVE_UP) != 0:  # a peer may still read the bytes that this would overwrite
         return
-    to, line = at(ctx, dst, pe), lines.first
+    to, line = peer_address(ctx, dst, pe), lines.first
     while line < lines.stop:
         plane = line // lines.rows
         row = line - plane * lines.rows

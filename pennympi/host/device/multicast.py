@@ -4,7 +4,7 @@ from ...compile import context as ctx_words
 from .combine import STRIP_ELEMS
 from .intrinsics import call, copy_bytes, load_word
 from .lines import IMPLEMENTATIONS
-from .primitives import at, implementation, put, send
+from .primitives import implementation, peer_address, put, send
 from .waits import wait_tagged
 
 
@@ -18,10 +18,10 @@ def reduce_multicast(ctx, dst, src, count, scratch):
     for low in range(0, count, STRIP_ELEMS):
         n = min(STRIP_ELEMS, count - low)
         skip = low * item_bytes
-        call(to_partials, ctx, scratch, 0, at(ctx, src, 0) + skip, n)
+        call(to_partials, ctx, scratch, 0, peer_address(ctx, src, 0) + skip, n)
         for pe in range(1, n_pes - 1):
-            call(reduce, ctx, scratch, scratch, at(ctx, src, pe) + skip, n)
-        call(reduce_and_round, ctx, dst + skip, scratch, at(ctx, src, n_pes - 1) + skip, n)
+            call(reduce, ctx, scratch, scratch, peer_address(ctx, src, pe) + skip, n)
+        call(reduce_and_round, ctx, dst + skip, scratch, peer_address(ctx, src, n_pes - 1) + skip, n)
 
 
 @implementation
@@ -38,7 +38,7 @@ def store_multicast(ctx, dst, src, nbytes):
 def meet_multicast(ctx, signal, value, n_pes):
     send(ctx, signal, value, load_word(ctx + 8 * ctx_words.ME))
     for pe in range(n_pes):
-        wait_tagged(ctx, at(ctx, signal, pe), value, pe)
+        wait_tagged(ctx, peer_address(ctx, signal, pe), value, pe)
 
 
 __all__ = ["IMPLEMENTATIONS"]

@@ -1,4 +1,4 @@
-"""Functions that only kernels call, by Numba's compiler for CPUs: what is private in it."""
+"""``device_function``, which compiles functions that only kernels call, by private parts of Numba's compiler for CPUs."""
 
 import ctypes
 import sys
@@ -15,7 +15,7 @@ _REFUSES = ctypes.cast(ctypes.pythonapi.PyErr_BadArgument, ctypes.c_void_p).valu
 
 
 class _InnerLibrary(JITCodeLibrary):
-    """The LLVM IR of a function and of those that it calls, without machine code."""
+    """The LLVM IR of a function and its callees, without machine code."""
 
     def _finalize_final_module(self) -> None:
         self._finalized = True
@@ -33,7 +33,7 @@ class _Inner(Compiler):
 
 
 def _for_kernels(library: Any, description: Any, environment: Any) -> Any:
-    """What stands for the function in Python, where it raises TypeError."""
+    """The function that Python sees, which raises TypeError."""
     name = description.qualname
     return _dynfunc.make_function(sys.modules[__name__], name, "called by kernels", _REFUSES, environment, (library,))
 

@@ -24,7 +24,7 @@ IMPLEMENTATIONS: dict[str, Any] = {"block": read_block, "blocks": read_blocks, "
 
 
 def implementation(function: Callable[..., Any]) -> Any:
-    """Compile a function and enter it as the implementation of the primitive of its name."""
+    """Compile a function and register it as the implementation of the primitive with its name."""
     IMPLEMENTATIONS[function.__name__] = compiled = device_function(function)
     return compiled
 
@@ -94,6 +94,16 @@ def unlock(word):
 
 
 @implementation
+def note_access(record, site, base, offset, nbytes):
+    if load_word(record) == 0:
+        store_word(record, 1)
+        store_word(record + 8, site)
+        store_word(record + 16, base)
+        store_word(record + 24, offset)
+        store_word(record + 32, nbytes)
+
+
+@implementation
 def copy(dst, src, nbytes):
     copy_bytes(dst, src, nbytes)
 
@@ -114,18 +124,18 @@ def reduce_and_round(ctx, dst, part, src, count):
 
 
 @implementation
-def reduce_partials(ctx, dst, part, other, count):
-    call(load_word(ctx + 8 * ctx_words.REDUCE_PARTIALS), ctx, dst, part, other, count)
+def reduce_partials(ctx, dst, left, right, count):
+    call(load_word(ctx + 8 * ctx_words.REDUCE_PARTIALS), ctx, dst, left, right, count)
 
 
 @implementation
-def reduce_partials_and_round(ctx, dst, part, other, count):
-    call(load_word(ctx + 8 * ctx_words.REDUCE_PARTIALS_AND_ROUND), ctx, dst, part, other, count)
+def reduce_partials_and_round(ctx, dst, left, right, count):
+    call(load_word(ctx + 8 * ctx_words.REDUCE_PARTIALS_AND_ROUND), ctx, dst, left, right, count)
 
 
 @device_function
-def at(ctx, address, pe):
-    """Address, in this process, of PE pe's instance of a symmetric address."""
+def peer_address(ctx, address, pe):
+    """Address in this process of PE pe's instance of a symmetric address."""
     return address + load_word(ctx + 8 * (ctx_words.PEER_OFFSETS + pe))
 
 
@@ -137,18 +147,18 @@ def remote(ctx, pe):
 
 @device_function
 def send_message(ctx, message, signal, value):
-    """Put to a PE of another node, then set its signal unless that is 0 (remote.py)."""
+    """Put to a PE of another node, then set its signal, unless ``signal`` is 0 (remote.py)."""
     dst, src, nbytes, pe = message
     call(load_word(ctx + 8 * ctx_words.SEND), ctx, dst, src, nbytes, signal, value, pe)
 
 
 @implementation
 def put(ctx, dst, src, nbytes, pe):
-    if load_word(ctx + 8 * ctx_words.GAVE_UP) == 0:  # else it is garbage, and a peer may still read what is there
+    if load_word(ctx + 8 * ctx_words.GAVE_UP) == 0:  # else a peer may still read the bytes at dst
         if remote(ctx, pe):
             send_message(ctx, Message(dst, src, nbytes, pe), 0, 0)
         else:
-            copy_bytes(at(ctx, dst, pe), src, nbytes)
+            copy_bytes(peer_address(ctx, dst, pe), src, nbytes)
 
 
 @implementation
@@ -161,7 +171,7 @@ def get(ctx, dst, src, nbytes, pe):
     if remote(ctx, pe):
         call(load_word(ctx + 8 * ctx_words.GET), ctx, dst, src, nbytes, 0, 0, pe)
     else:
-        copy_bytes(dst, at(ctx, src, pe), nbytes)
+        copy_bytes(dst, peer_address(ctx, src, pe), nbytes)
 
 
 @device_function
@@ -171,7 +181,7 @@ def send(ctx, signal, value, pe):
     if remote(ctx, pe):
         send_message(ctx, Message(0, 0, 0, pe), signal, value)
     else:
-        store_release(at(ctx, signal, pe), value)
+        store_release(peer_address(ctx, signal, pe), value)
 
 
 @implementation
@@ -186,7 +196,7 @@ def put_signal(ctx, message, signal, value):
 
 @implementation
 def fence(ctx):
-    pass  # a signal is a release store, or a message, and messages of a PE arrive in order
+    pass  # a signal is a release store, or a message, and a PE's messages arrive in order
 
 
 @implementation

@@ -1,4 +1,4 @@
-"""Receives messages from PEs of other nodes: in a thread that waits in a kernel, else in the receiving thread.
+"""Receives messages from PEs of other nodes, in a thread that waits in a kernel, else in the receiving thread.
 
 A thread holds LOCK while it receives.
 """
@@ -9,25 +9,25 @@ from .intrinsics import call, copy_bytes, load_acquire, load_word, nap, store_re
 from .numba_cpu import device_function
 from .remote import post, test
 
-SHORT_NAPS, MORE_NAPS = 40, 200  # looks without a message, after which the receiving thread sleeps longer
-MOST_TAKEN = 64  # messages at a look
+SHORT_NAPS, MORE_NAPS = 40, 200  # number of looks without a message after which the receiving thread sleeps longer
+MOST_TAKEN = 64  # most messages of a look
 
 
 @device_function
 def slot(channel, k):
-    """Address of slot k, and of its header."""
+    """Address of slot k, where its header begins."""
     return load_word(channel + 8 * r.IN) + k * r.SLOT_BYTES
 
 
 @device_function
 def source(channel, k):
-    """The PE of slot k.  With MPI_ANY_SOURCE, which needs fewer receives, MPICH loses the order."""
+    """The PE of slot k.  (MPI_ANY_SOURCE would need fewer receives, but MPICH then loses the order.)"""
     return load_word(load_word(channel + 8 * r.SOURCES) + 8 * k)
 
 
 @device_function
 def post_next(channel, k):
-    """Begin to receive the next message, or the next part of a large put, at its destination; nothing after the last."""
+    """Begin to receive the next message, or the next part of a large put at its destination.  After LAST, do nothing."""
     head = slot(channel, k)
     request = load_word(channel + 8 * r.IN_REQUESTS) + k * load_word(channel + 8 * r.REQUEST_BYTES)
     if load_word(head + r.KIND) == r.PARTS:
@@ -39,7 +39,7 @@ def post_next(channel, k):
 
 @device_function
 def arrived(channel):
-    """A slot in which something has arrived, -1 if there is none."""
+    """Index of a slot in which a message has arrived, or -1."""
     process, index = load_word(channel + 8 * r.PROCESS), load_word(channel + 8 * r.STATUS) + r.IN_STATUS
     flag, requests, n = index + 8, load_word(channel + 8 * r.IN_REQUESTS), load_word(channel + 8 * r.N_SOURCES)
     store_word(flag, 0)
@@ -53,12 +53,12 @@ def arrived(channel):
 
 @device_function
 def take_message(channel, k):
-    """Handle what has arrived in slot k: data, the head of a large put, a part of it, a get, or the last message."""
+    """Handle the message in slot k: data, the head of a large put, a part of a large put, a get, or the last message."""
     head = slot(channel, k)
     kind, dst, nbytes = load_word(head + r.KIND), load_word(head + r.DST), load_word(head + r.NBYTES)
     if kind == r.GET:
         request = load_word(channel + 8 * r.ANSWERS) + k * load_word(channel + 8 * r.REQUEST_BYTES)
-        test(channel, request, r.IN_STATUS)  # the answer before this has ended: a PE waits for each of its gets
+        test(channel, request, r.IN_STATUS)  # the previous answer has ended, as a PE waits for each of its gets
         post(channel, True, dst, nbytes, source(channel, k), r.GET_TAG, request)
         return
     if kind == r.LARGE:
@@ -80,7 +80,7 @@ def take_message(channel, k):
 
 @device_function
 def receive(channel, most):
-    """Take what has arrived.  Returns how many messages, at most ``most``."""
+    """Handle at most ``most`` messages that have arrived.  Returns their number."""
     for taken in range(most):
         k = arrived(channel)
         if k < 0:
@@ -92,7 +92,7 @@ def receive(channel, most):
 
 @device_function
 def look(process, most):
-    """Receive at most ``most`` messages of each channel, unless another thread does it.  Returns their number."""
+    """Receive at most ``most`` messages of each channel, unless another thread receives.  Returns their number."""
     taken = 0
     if take(process + 8 * r.LOCK):
         for k in range(load_word(process + 8 * r.N_CHANNELS)):
@@ -109,7 +109,7 @@ def progress(ctx):
 
 
 def serve(process):
-    """The receiving thread.  It sleeps while a kernel waits, which receives by itself, and longer while nothing comes."""
+    """The receiving thread.  It sleeps while a kernel waits, since that receives, and longer if no messages arrive."""
     polls = empty_looks = 0
     while load_acquire(process + 8 * r.STOP) == 0:
         if load_word(process + 8 * r.POLLS) != polls:
@@ -138,7 +138,7 @@ def begin(process, channel):
 
 
 def end(process, channel):
-    """End a channel: afterwards no thread receives on it."""
+    """End a channel: no thread receives on it when this returns."""
     while not take(process + 8 * r.LOCK):
         nap(1)
     n = load_word(process + 8 * r.N_CHANNELS) - 1

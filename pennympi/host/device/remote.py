@@ -1,8 +1,9 @@
 """Puts, gets and signals to PEs of other nodes on CPUs: compiled functions that call the program's own MPI by address.
 
 A message is a header of 64 bytes followed by up to 32 KiB of data; a put of more than 128 KiB is a header, and then a
-second message that MPI receives in its place; so is the answer to a get.  MPI keeps the order of messages from one PE to
-another, so a signal comes after the puts before it.  Addresses in a header are those of the receiving PE (receive.py).
+second message that MPI receives at the destination, like the answer to a get.  MPI keeps the order of messages from
+one PE to another, so a signal comes after the puts before it.  Addresses in a header belong to the receiving PE
+(receive.py).
 """
 
 from ...compile import context as ctx_words
@@ -10,25 +11,25 @@ from .intrinsics import call, copy_bytes, load_word, store_word
 from .numba_cpu import device_function
 from .waits import give_up, pause
 
-# Words of a process.  POLLS: how often its waits have looked;  CHANNELS: addresses of those of its teams
+# Words of a process.  POLLS: number of looks of its waits;  CHANNELS: addresses of the channels of its teams
 LOCK, STOP, POLLS, ISEND, IRECV, TEST, TESTANY, N_CHANNELS, CHANNELS = range(9)
-# Words of a channel: MPI's handles; for each PE of another node, which SOURCES names, a slot, a request to receive, and
-# one to answer its get;  a ring of slots to send from;  LARGE_REQUEST: of a large put or a get
-# MOVED: what to add to an address for each PE
+# Words of a channel: MPI's handles; for each PE of another node, which SOURCES names, a slot, a request of a receive, and
+# a request of the answer to its get;  a ring of slots to send from;  LARGE_REQUEST: request of a large put, or of a get
+# MOVED: address of the differences between each PE's addresses and this PE's addresses
 PROCESS, COMM, BYTE, STATUS = range(4)
 IN, IN_REQUESTS, REQUEST_BYTES, N_SOURCES, SOURCES, ANSWERS = range(4, 10)
 OUT, OUT_REQUESTS, OUT_NEXT, LARGE_REQUEST, MOVED, FAILED = range(10, 16)
 CHANNEL_WORDS = 16
 
-HEAD_BYTES, DATA_BYTES = 64, 32768  # MPIs ask before they send 64 KiB by TCP, which takes as long as the data
-MOST_SMALL = 4  # messages of a put
+HEAD_BYTES, DATA_BYTES = 64, 32768  # MPIs negotiate before they send 64 KiB by TCP, which takes as long as the data
+MOST_SMALL = 4  # most messages of a small put
 SLOT_BYTES, N_SLOTS = HEAD_BYTES + DATA_BYTES, 32
-KIND, DST, NBYTES, SIGNAL, VALUE = (8 * k for k in range(5))  # of a header; a GET's DST is what it reads
-# LAST: no message follows.  In a slot alone, PARTS: a LARGE whose data comes, DST and NBYTES are of what has not come;
-# ENDED: the LAST has come
+KIND, DST, NBYTES, SIGNAL, VALUE = (8 * k for k in range(5))  # offsets in a header; a GET reads at its DST
+# LAST: no message follows.  Only a slot has these: PARTS: the data of a LARGE is under way, and DST and NBYTES describe
+# the missing data; ENDED: LAST has arrived
 DATA, LARGE, GET, LAST, PARTS, ENDED = range(6)
-TAG, LARGE_TAG, GET_TAG = 32703, 32704, 32705  # beside those of job/rendezvous.py
-MOST_BYTES = 1 << 30  # of one message: MPI counts in 32 bits
+TAG, LARGE_TAG, GET_TAG = 32703, 32704, 32705  # different from the tags of job/rendezvous.py
+MOST_BYTES = 1 << 30  # most bytes of a message: MPI counts in 32 bits
 
 
 @device_function
@@ -55,7 +56,7 @@ def post(channel, send, buffer, nbytes, pe, tag, request):
         store_word(channel + 8 * FAILED, failed)
 
 
-# A flag and an MPI_Status each: for the kernels' thread, and for the thread that holds LOCK.
+# Offsets of a flag and an MPI_Status: of the kernels' thread, and of the thread that holds LOCK.
 OUT_STATUS, IN_STATUS = 0, 128
 
 
@@ -78,7 +79,7 @@ def write_head(head, kind, dst, nbytes, signal, value):
 
 @device_function
 def wait_for(ctx, channel, request, pe):
-    """Wait for a request of the kernels' thread, before the deadline.  Returns False once this PE has given up."""
+    """Wait, until the deadline, for a request of the kernels' thread.  Returns False if this PE has given up."""
     spins = since_ns = 0
     while not test(channel, request, OUT_STATUS):
         if load_word(ctx + 8 * ctx_words.GAVE_UP) != 0:
@@ -93,7 +94,7 @@ def wait_for(ctx, channel, request, pe):
 
 @device_function
 def out_slot(ctx, channel, pe):
-    """The header of a free slot to send from, 0 if this PE has given up and none is free."""
+    """Address of the header of a free slot to send from, 0 if no slot is free and this PE has given up."""
     if not wait_for(ctx, channel, out_request(channel), pe):
         return 0
     return load_word(channel + 8 * OUT) + load_word(channel + 8 * OUT_NEXT) % N_SLOTS * SLOT_BYTES
@@ -101,33 +102,33 @@ def out_slot(ctx, channel, pe):
 
 @device_function
 def send_out(channel, head, nbytes, pe):
-    """Send a slot: its header and then ``nbytes``."""
+    """Send a slot: its header and ``nbytes`` of data."""
     post(channel, True, head, HEAD_BYTES + nbytes, pe, TAG, out_request(channel))
     store_word(channel + 8 * OUT_NEXT, load_word(channel + 8 * OUT_NEXT) + 1)
 
 
 def send(ctx, dst, src, nbytes, signal, value, pe):
-    """``primitives.send_message``; src is free again when it returns."""
+    """``primitives.send_message``; when it returns, src is free again."""
     channel = load_word(ctx + 8 * ctx_words.NETWORK)
     moved = load_word(load_word(channel + 8 * MOVED) + 8 * pe)
     if nbytes == 0 and signal == 0:
         return
-    there, word = dst + moved, signal + moved if signal != 0 else 0
+    remote_address, word = dst + moved, signal + moved if signal != 0 else 0
     while nbytes <= MOST_SMALL * DATA_BYTES:
         head, part = out_slot(ctx, channel, pe), min(nbytes, DATA_BYTES)
         if head == 0:
             return
         last = part == nbytes
-        write_head(head, DATA, there, part, word if last else 0, value)
+        write_head(head, DATA, remote_address, part, word if last else 0, value)
         copy_bytes(head + HEAD_BYTES, src, part)
         send_out(channel, head, part, pe)
         if last:
             return
-        there, src, nbytes = there + part, src + part, nbytes - part
+        remote_address, src, nbytes = remote_address + part, src + part, nbytes - part
     head = out_slot(ctx, channel, pe)
     if head == 0:
         return
-    write_head(head, LARGE, there, nbytes, word, value)
+    write_head(head, LARGE, remote_address, nbytes, word, value)
     send_out(channel, head, 0, pe)
     request = load_word(channel + 8 * LARGE_REQUEST)
     while nbytes > 0:
@@ -140,17 +141,17 @@ def send(ctx, dst, src, nbytes, signal, value, pe):
 
 
 def get(ctx, dst, src, nbytes, _signal, _value, pe):
-    """``get`` from a PE of another node: it sends the data when one of its threads looks."""
+    """``get`` from a PE of another node, which sends the data when one of its threads looks."""
     channel = load_word(ctx + 8 * ctx_words.NETWORK)
-    there = src + load_word(load_word(channel + 8 * MOVED) + 8 * pe)
+    remote_address = src + load_word(load_word(channel + 8 * MOVED) + 8 * pe)
     request = load_word(channel + 8 * LARGE_REQUEST)
     while nbytes > 0 and load_word(ctx + 8 * ctx_words.GAVE_UP) == 0:
         head, part = out_slot(ctx, channel, pe), min(nbytes, MOST_BYTES)
         if head == 0:
             return
         post(channel, False, dst, part, pe, GET_TAG, request)
-        write_head(head, GET, there, part, 0, 0)
+        write_head(head, GET, remote_address, part, 0, 0)
         send_out(channel, head, 0, pe)
         if not wait_for(ctx, channel, request, pe):
             return
-        there, dst, nbytes = there + part, dst + part, nbytes - part
+        remote_address, dst, nbytes = remote_address + part, dst + part, nbytes - part

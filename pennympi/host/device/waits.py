@@ -10,10 +10,10 @@ from .intrinsics import call, load_acquire, load_word, monotonic_ns, nap, relax,
 from .numba_cpu import device_function
 from .primitives import implementation
 
-# Linux may give the core straight back to a process that yields it.  So with more PEs than cores a waiting PE sleeps,
-# which takes 50 us; with a core for each PE it yields.
+# Linux may return the core at once to a process that yields it.  So with more PEs than cores a waiting PE sleeps, which
+# takes 50 us; with a core for each PE it yields.
 NAPS_BETWEEN_LOOKS = 64
-DEADLINE = -1  # in place of a time: it has passed, or the wait ends for another reason
+DEADLINE = -1  # in place of a time: the deadline has passed, or the wait ends for another reason
 SPINS_BEFORE_YIELD, SPINS_BEFORE_SLEEP, SPINS_WHERE_CORES_ARE_SHARED = 64, 8192, 400
 
 
@@ -22,44 +22,44 @@ def wait(ctx, signal, value, source):
     if load_word(ctx + 8 * ctx_words.GAVE_UP) != 0:
         return
     spins = since_ns = 0
-    found = load_acquire(signal)
-    while found < value:
+    content = load_acquire(signal)
+    while content < value:
         spins += 1
         since_ns = pause(ctx, spins, since_ns, source)
         if since_ns < 0:
-            give_up(ctx, found, value, source, 0)
+            give_up(ctx, content, value, source, 0)
             return
-        found = load_acquire(signal)
-    if found >= POISON:
-        give_up(ctx, found, value, source, 0)
+        content = load_acquire(signal)
+    if content >= POISON:
+        give_up(ctx, content, value, source, 0)
 
 
 @device_function
 def wait_tagged(ctx, signal, value, source):
-    """``wait`` for an epoch with the tag of its call: the loop compares the numbers of the rounds only."""
+    """``wait`` for an epoch with the tag of its call: the loop compares only the numbers of rounds."""
     if load_word(ctx + 8 * ctx_words.GAVE_UP) != 0:
         return
     spins = since_ns = 0
-    found = load_acquire(signal)
-    while (found - value) & BEHIND != 0:
+    content = load_acquire(signal)
+    while (content - value) & BEHIND != 0:
         spins += 1
         since_ns = pause(ctx, spins, since_ns, source)
-        if since_ns < 0 or found >= POISON:
-            give_up(ctx, found, value, source, ctx_words.TAGGED)
+        if since_ns < 0 or content >= POISON:
+            give_up(ctx, content, value, source, ctx_words.TAGGED)
             return
-        found = load_acquire(signal)
-    if found != value and (found >= POISON or (found - value) & ROUNDS == 0):
-        give_up(ctx, found, value, source, ctx_words.TAGGED)
+        content = load_acquire(signal)
+    if content != value and (content >= POISON or (content - value) & ROUNDS == 0):
+        give_up(ctx, content, value, source, ctx_words.TAGGED)
 
 
 @device_function
 def pause(ctx, spins, since_ns, source):
-    """Wait a little between two polls of a signal; returns what the last ``look`` returned."""
+    """Pause between two polls of a signal.  Returns the result of the last ``look``."""
     progress = load_word(ctx + 8 * ctx_words.PROGRESS)
     came = call(progress, ctx) if progress != 0 else 0
     patience = load_word(ctx + 8 * ctx_words.PATIENCE)
     if came > 0:
-        pass  # it may be what this wait is for
+        pass  # a message may be the signal of this wait
     elif spins >= patience:
         nap(1)
     elif spins >= SPINS_BEFORE_YIELD:
@@ -73,15 +73,15 @@ def pause(ctx, spins, since_ns, source):
 
 @device_function
 def look(ctx, since_ns, source):
-    """Check a wait's deadline.  Returns the time from which it counts (0: not yet), or DEADLINE if it has passed.
+    """Check a wait's deadline.  Returns the time from which the deadline counts, or DEADLINE if it has passed.
 
-    It passes at once where a signal's handler raises an exception.
+    The deadline passes at once if the handler of a signal of the operating system raises an exception.
     """
     now_ns = monotonic_ns()
-    own = load_word(load_word(ctx + 8 * ctx_words.ALIVE) + 8 * load_word(ctx + 8 * ctx_words.ME))
-    if own != 0:
-        store_word(own + 8 * WAITS_FOR, source)
-        store_word(own + 8 * LOOKED, now_ns)
+    own_words = load_word(load_word(ctx + 8 * ctx_words.ALIVE) + 8 * load_word(ctx + 8 * ctx_words.ME))
+    if own_words != 0:
+        store_word(own_words + 8 * WAITS_FOR, source)
+        store_word(own_words + 8 * LOOKED, now_ns)
     monitor = load_word(ctx + 8 * ctx_words.ABORT)
     if since_ns == 0:
         since_ns = now_ns
@@ -90,13 +90,14 @@ def look(ctx, since_ns, source):
         give_up(ctx, 0, 0, source, INTERRUPTED * ctx_words.REFUSED)
         return DEADLINE
     limit_ns = load_word(ctx + 8 * ctx_words.TIMEOUT_NS)
-    runs = now_ns - load_acquire(monitor + 8 * TICKED_NS) < LATE_NS  # else this process has just been suspended
+    runs = now_ns - load_acquire(monitor + 8 * TICKED_NS) < LATE_NS  # False if this process has just been suspended
     return DEADLINE if runs and limit_ns > 0 and now_ns - since_ns > limit_ns else since_ns
 
 
 @device_function
 def last_alive_ns(ctx, source):
-    """When PE ``source`` last showed a sign of life, or 0; this PE, which waits for it, then shows the same."""
+    """Time of the last heartbeat of PE ``source``, or 0; it becomes a heartbeat of this PE, which waits for
+    ``source``."""
     word = load_word(load_word(ctx + 8 * ctx_words.ALIVE) + 8 * source) if source >= 0 else 0
     if word == 0:
         return 0
@@ -107,31 +108,31 @@ def last_alive_ns(ctx, source):
 
 @device_function
 def show_alive(ctx, time_ns):
-    """``liveness.show_alive`` for a kernel: show the PEs of the node that this PE is alive."""
-    own = load_word(ctx + 8 * ctx_words.OWN_ALIVE)
-    for k in range(load_word(own)):
-        word = load_word(own + 8 + 8 * k)
+    """``liveness.show_alive`` in a kernel: show the PEs of the node that this PE is alive."""
+    own_words = load_word(ctx + 8 * ctx_words.OWN_ALIVE)
+    for k in range(load_word(own_words)):
+        word = load_word(own_words + 8 + 8 * k)
         if load_word(word) < time_ns:
             store_word(word, time_ns)
 
 
 @device_function
-def give_up(ctx, found, value, source, tagged):
-    """Write the record of the first wait of this PE that gives up.  Later waits return at once."""
+def give_up(ctx, content, value, source, tagged):
+    """Write the record of this PE's first wait that gives up.  Later waits return at once."""
     if load_word(ctx + 8 * ctx_words.GAVE_UP) != 0:
         return
     record = load_word(ctx + 8 * ctx_words.RECORD)
     store_word(record + 8 * ctx_words.RECORD_SOURCE, source)
     store_word(record + 8 * ctx_words.RECORD_CALL, load_word(ctx + 8 * ctx_words.CALL) + tagged)
     store_word(record + 8 * ctx_words.RECORD_EPOCH, value)
-    store_word(record + 8 * ctx_words.RECORD_FOUND, found)
+    store_word(record + 8 * ctx_words.RECORD_FOUND, content)
     store_release(record + 8 * ctx_words.RECORD_TAKEN, 1)
     store_word(ctx + 8 * ctx_words.GAVE_UP, POISON)
 
 
 @implementation
-def refuse_count(ctx, why, found, wanted, pe):
-    give_up(ctx, found, wanted, pe, why * ctx_words.REFUSED)
+def refuse_count(ctx, why, count, wanted, pe):
+    give_up(ctx, count, wanted, pe, why * ctx_words.REFUSED)
 
 
 @implementation

@@ -25,7 +25,7 @@ from numba.core.runtime import rtsys
 from ...arrays.dtypes import TABLE, DType
 from ...compile.arithmetic import CLOSE, OF_PARTIALS, PLUS, STEPS, TO_ELEMENTS
 from ...compile.bind import bind, call_source, is_tagged, parameters
-from ...compile.cache import made_once
+from ...compile.cache import announced, made_once
 from ...compile.digest import kernel_hash
 from ...once import once
 from ...wall_time import timed
@@ -157,9 +157,10 @@ def compiled(kernel: Callable[..., Any], dtype: DType | None, kinds: str) -> Cal
 
     key = kernel_hash(kernel)
     if key is None:
-        return dispatched()
+        with announced(kernel.__name__):
+            return dispatched()
     try:
-        return as_function(load(made_once(name, (*facts(), name, key), make)), name)
+        return as_function(load(made_once(name, (*facts(), name, key), make, kernel.__name__)), name)
     except NotPortable:  # compiled again by every process
         dispatcher = dispatched()
         set_environments(dispatcher.overloads[signature.args].library)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ...arrays.dtypes import DType
-from ...backend import Run
+from ...backend import Run, prepared_by_launch
 from ...compile import context as ctx_words
 from ...errors import TwoThreads
 from ...once import once
@@ -63,7 +63,7 @@ class HostKernel:
         """The launch with the arguments of the indices ``left_open`` to be given at each call."""
         first, last = min(left_open), max(left_open) + 1
         if left_open != tuple(range(first, last)):
-            return self._prepare_apart(blocks, args, left_open)
+            return prepared_by_launch(self, blocks, args, left_open)
         before, after = (blocks, self._peers.ctx_address, *args[:first]), tuple(args[last:])
         ctx, to, words, compiled, begin, end = self._ctx, self._to, self._words, self._compiled, self._begin, self._end
 
@@ -78,17 +78,6 @@ class HostKernel:
                 end()
             if ctx[GAVE_UP]:
                 raise self._peers.failure()
-
-        return run
-
-    def _prepare_apart(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...]) -> Run:
-        """``prepare`` for arguments that are not neighbours."""
-        values = list(args)
-
-        def run(*given: int) -> None:
-            for i, value in zip(left_open, given, strict=False):
-                values[i] = value
-            self.launch(blocks, values, given[-1])
 
         return run
 

@@ -13,6 +13,7 @@ from ...compile.context import UNREACHABLE
 from ...errors import PennympiError, recorded_failure
 from ...job import liveness
 from ...job.job import Job, open_jobs
+from ...job.process import Process
 from ...settings import setting
 from ...wall_time import timed
 from ..device import interrupts
@@ -21,9 +22,20 @@ from . import network
 from .heap import Heap
 
 
+def shared_cores(processes: Sequence[Process], affinities: Sequence[set[int]]) -> str:
+    """Such as "16 PEs share 2 cores", of the first machine where they do; "" where each PE has a core."""
+    for machine in dict.fromkeys(process.machine for process in processes):
+        own = [cores for process, cores in zip(processes, affinities, strict=True) if process.machine == machine]
+        n_cores = len(set().union(*own))
+        if len(own) > n_cores:
+            return f"{len(own)} PEs share {n_cores} core{'s' * (n_cores > 1)}"
+    return ""
+
+
 class Peers:
     """See ``pennympi.backend.Peers``.
 
+    shared:     see ``pennympi.backend.Backend``
     ctx:        the words that kernels of this team read (``compile/context.py``);  ctx_address: their address
     calls:      held by the thread that runs a kernel: ``ctx`` is one for all
     call_names: {number of a call in the record of a timeout: its name}
@@ -40,6 +52,7 @@ class Peers:
         self._record[ctx_words.RECORD_ME] = job.me
         self._timeout_s: float = setting("PENNYMPI_TIMEOUT_S")
         affinities = job.gather(os.sched_getaffinity(0), "count of cores")
+        self.shared = shared_cores(job.control.processes, affinities)
         cores = set().union(*(affinities[pe] for pe in job.control.beside))
         running = max(len(job.control.beside) for job in open_jobs)  # a row's PEs share the cores with other rows
         self._alive = np.array([job.control.last_alive_address(pe) for pe in range(job.n_pes)], np.int64)

@@ -88,8 +88,8 @@ class Streams:
     def hold_if_given_up(self, stream: int) -> None:
         """Do nothing: the launch has raised."""
 
-    def repeat(self, start: Body, bodies: Sequence[Body], done: int) -> Body:
-        word = ctypes.c_int64.from_address(done)
+    def repeat(self, start: Body, bodies: Sequence[Body], rest: int) -> Body:
+        word = ctypes.c_int64.from_address(rest)
 
         def run(stream: Any) -> None:
             start(stream)

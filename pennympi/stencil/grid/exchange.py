@@ -18,11 +18,19 @@ from ...memory.workspace import make_workspace
 from .decomposition import Decomposition
 from .messages import Ways, messages_of
 
-DIRECT_MIN_BYTES = {"host": 1 << 16, "cuda": 1 << 20}  # of a message that goes straight into the neighbour's field
+DIRECT_MIN_BYTES = {
+    "host": 1 << 16,
+    "cuda": 1 << 20,
+    "simulated": 1 << 9,
+}  # of a message that goes straight into the neighbour's field
 # Of its lines.  A shorter line shares a cache line with points that the neighbour computes, so the cache line travels
 # twice; and it fills a part of an NVLink packet only.
 DIRECT_MIN_LINE_BYTES = 64
-PART_BYTES = {"host": 1 << 14, "cuda": 1 << 12}  # that one block moves, unless the message is smaller
+PART_BYTES = {
+    "host": 1 << 14,
+    "cuda": 1 << 12,
+    "simulated": 1 << 8,
+}  # that one block moves, unless the message is smaller
 
 
 class Halos:

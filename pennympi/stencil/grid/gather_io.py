@@ -17,6 +17,7 @@ from ...errors import Unsupported
 from ...files import replacing, why_no_file
 from ...job import liveness
 from ...job.on_all import Made, on_all
+from . import xdmf
 from .decomposition import Decomposition
 from .layout import layout_of
 from .messages import points_of
@@ -87,6 +88,9 @@ class Whole:
                     file.attrs.update({name: _in_file(one) for name, one in plain.items()})
                 raw.flush()
                 os.fsync(raw.fileno())  # before it takes the older file's name
+            dtypes = {name: view.dtype for name, view in views.items()}
+            with replacing(xdmf.name_of(path)) as part:
+                part.write_text(xdmf.page(path, self._grid.shape, dtypes))
 
         self._on_one(0, f"save of {', '.join(views)}", write)
 

@@ -163,8 +163,8 @@ class Grid:
         engine:  "plain", "blocked", "resident", or "auto": the one that is predicted to be the fastest
         depth:   sweeps from one exchange of halos to the next; None: the engine chooses.  It needs a halo of as many
                  points, except for the resident engine, which has halos of its own
-        Raises on every PE TypeError, ValueError, Unsupported (dtype; an engine that can't run here),
-        SymmetricHeapExhausted, and when it is called PeerTimeout.
+        Raises on every PE TypeError, KernelError (a mistake in the formula's text), ValueError, Unsupported (dtype; an
+        engine that can't run here), SymmetricHeapExhausted, and when it is called PeerTimeout.
         """
 
         def check() -> tuple[Wanted, list[ArrayView]]:
@@ -172,8 +172,11 @@ class Grid:
             return checked(self._parts, formula, views, args, sweeps, norm, engine, depth), views
 
         self._context.guard.check_open()
-        wanted, checked_views = on_all(self._context.job, "plan of sweeps", check, lambda made: made[0].text)
-        return Sweep(self._context, self._parts, self._plan_allreduce, wanted, checked_views)
+        try:
+            wanted, checked_views = on_all(self._context.job, "plan of sweeps", check, lambda made: made[0].text)
+            return Sweep(self._context, self._parts, self._plan_allreduce, wanted, checked_views)
+        except (TypeError, ValueError) as error:
+            raise error.with_traceback(None) from None
 
     # Whole fields ----------------------------------------------------------------------
     def gather(self, u: Array, root: int = 0) -> np.ndarray[Any, Any] | None:
@@ -188,7 +191,8 @@ class Grid:
         """Write fields to an HDF5 file, a dataset of shape ``shape`` each, by their names; and numbers and texts, which
         ``load`` returns.  Collective.
 
-        The file appears when it is complete, and replaces an older one only then.
+        Beside it comes an XDMF file, u.h5.xdmf of u.h5, which ParaView opens: coordinates are indices, and the last
+        dimension is ParaView's x.  The file appears when it is complete, and replaces an older one only then.
         Raises on every PE TypeError, ValueError, or OSError where PE 0 can't write the file.
         """
         self._context.guard.check_open()

@@ -9,6 +9,7 @@ from ...annotations import EngineName
 from ...arrays.array_view import ArrayView
 from ...arrays.dtypes import positive
 from ...compile.digest import keyed
+from ...compile.mistakes import check_formula
 from ...errors import Unsupported
 from ...kernels.in_kernel.exact import MAX_TOTAL
 from ...kernels.sweep.formula import Stencil
@@ -99,7 +100,7 @@ def _numbers(args: Any) -> tuple[float, ...]:
 
 
 def _check_formula(formula: Any, n_dims: int, n_args: int, n_fields: int) -> None:
-    """Raise TypeError unless the formula is a plain function of the right number of parameters."""
+    """Raise TypeError unless the formula is a plain function of the right number of parameters, without mistakes."""
     if not inspect.isfunction(formula):
         raise TypeError(f"a formula is a plain Python function, got {type(formula).__name__}")
     every = inspect.signature(formula).parameters.values()
@@ -109,6 +110,7 @@ def _check_formula(formula: Any, n_dims: int, n_args: int, n_fields: int) -> Non
         parts += [f"{n_args} numbers of args"] * (n_args > 0) + ["the coefficient"] * n_fields
         signature = f"{formula.__name__}{inspect.signature(formula)}"
         raise TypeError(f"the formula {signature} must take {wanted} parameters here: {', '.join(parts)}")
+    check_formula(formula)
 
 
 def _check_depth(depth: Any, engine: str, parts: Decomposition) -> None:

@@ -35,6 +35,7 @@ RATES = {
     "cuda": Rates(pass_us=9, exchange_us=0.8, gb_s=4000, level_us=2, point_ns=(3.2e-4, 3.2e-4, 9.8e-4), every=1.5),
     "host": Rates(pass_us=30, exchange_us=5, gb_s=10, level_us=0, point_ns=(0.3, 0.3, 0.6), every=1),
 }
+RATES["simulated"] = RATES["host"]
 
 
 def resident_on_cpu_us(problem: SweepProblem, depth: int) -> float:

@@ -20,7 +20,7 @@ from .norm import SweepNorm
 from .problem import Norms, SweepProblem, box_between
 
 # Bytes of a PE's points from which on its sides are swept first: for fewer, that takes longer than the exchange it hides.
-SPLIT_MIN_BYTES = {"host": 1 << 62, "cuda": 64 << 20}
+SPLIT_MIN_BYTES = {"host": 1 << 62, "cuda": 64 << 20, "simulated": 0}
 
 
 def pass_sizes(sweeps: int, depth: int, norms: str = "none") -> list[int]:
@@ -40,10 +40,15 @@ def pass_sizes(sweeps: int, depth: int, norms: str = "none") -> list[int]:
 
 def kernels_of(problem: SweepProblem) -> Any:
     """The module with the backend's kernels of passes, which loads a compiler."""
-    if problem.context.backend.name == "cuda":
+    name = problem.context.backend.name
+    if name == "cuda":
         from ..on_gpu import passes as on_gpu
 
         return on_gpu
+    if name == "simulated":
+        from ...simulator import sweep_pass
+
+        return sweep_pass
     from .. import on_cpu
 
     return on_cpu

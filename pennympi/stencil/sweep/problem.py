@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from ...annotations import Plan
-from ...app_kernel import cannot_compile
 from ...arrays.array_view import ArrayView
 from ...arrays.dtypes import TABLE
 from ...backend import Kernel
 from ...collectives.base import CollectiveContext
+from ...compile.compiler_error import cannot_compile
 from ...compile.options import KernelOptions, LaunchBounds
 from ...compile.pass_kernel import Storage
 from ...errors import PennympiError
@@ -85,7 +85,7 @@ class SweepProblem:
         return self.exchange(2, True) if self.stencil.has_coefficient and depth > 1 else None
 
     def compiled(self, kernel: Callable[..., None], options: KernelOptions) -> Kernel:
-        """A kernel that calls the formula.  Raises TypeError with the compiler's message and the line."""
+        """A kernel that calls the formula.  Raises KernelError with the line and the compiler's message."""
         try:
             return self.context.backend.compiler.kernel(kernel, NAME, options)
         except (PennympiError, OSError, MemoryError):

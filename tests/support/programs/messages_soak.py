@@ -81,6 +81,11 @@ while comm.bcast(time.monotonic() - start_s < seconds):
         if dest == me and is_probed:
             out = receive_probed(MPI.ANY_SOURCE if any_source else source, tag, size, value, on_gpu)
             received.append((out, size, value))
+    size, to_right = draw.choice(SIZES), (me + 1) % n
+    kinds = [draw.random() < 0.5 for _ in range(2 * n)]  # of each rank: whether what it sends, receives lies on a GPU
+    small, out = array(1 + me % 2 * size, number, kinds[me]), array(1 + size, -1, kinds[n + me])
+    comm.Sendrecv(small, to_right, 40_000, out, (me - 1) % n, 40_000)
+    received.append((out, 1 + (me - 1) % n % 2 * size, number))
     wait_for(requests, way)
     for out, size, value in received:
         host = out if isinstance(out, np.ndarray) else out.get()

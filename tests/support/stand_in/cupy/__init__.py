@@ -11,6 +11,7 @@ from types import SimpleNamespace
 import numpy as np
 from cuda.bindings import driver
 
+__version__ = "13.0"
 _allocations = {}  # start: (end, number, path, mapping)
 _numbers = iter(range(1, 1 << 40))
 POLLS = 3
@@ -131,15 +132,17 @@ def zeros(shape, dtype="float64"):
     return full(shape, 0, dtype)
 
 
-def asarray(x):
+def asarray(x, dtype=None):
+    if dtype in ("g", "G"):
+        raise ValueError("CuPy has no long double")
     if isinstance(x, ndarray):
         return x
-    made = ndarray(np.shape(x), np.asarray(x).dtype)
+    made = ndarray(np.shape(x), np.asarray(x, dtype).dtype)
     made.host[...] = x
     return made
 
 
-from_dlpack = asarray
+array = from_dlpack = asarray
 
 
 class Device:
@@ -243,6 +246,8 @@ runtime = SimpleNamespace(
     ipcOpenMemHandle=_open,
     ipcCloseMemHandle=lambda start: _mapped.pop(start),
     CUDARuntimeError=CUDARuntimeError,
+    pointerGetAttributes=lambda address: SimpleNamespace(type=0 if _range(address)[0] else 2),
+    is_hip=False,
     getDevice=lambda: 0,
     getDeviceCount=lambda: 1,
     deviceCanAccessPeer=lambda device, peer: False,

@@ -1,43 +1,54 @@
 """Implementations of the primitives that reach peers, but for packets; and of multicast."""
 
-from pennympi.kernels import block
-from pennympi.kernels.steps import peer
-
+from ..kernels import block
+from ..kernels.steps import peer
 from .faults import Fault
-from .implementations import IMPLEMENTATIONS, after_barrier, between_barriers, combine, copy, each, leader, one, parts
+from .implementations import (
+    IMPLEMENTATIONS,
+    after_barrier,
+    between_barriers,
+    combine,
+    combined,
+    copy,
+    each,
+    leader,
+    one,
+    parts,
+)
+from .shadow import WRITE
 
 
 @one
 def combine_put(b, pe, piece, there, slots, scratch):
-    beyond = any(b.network.reads_later(pe.me, to) for to in range(pe.n_pes))
+    beyond = any(b.network.reads_later(b.pe, to) for to in b.pes)
     result = scratch if beyond else piece.out
     combine(b, pe, piece._replace(out=result, residual=0), slots, scratch)
     for k in range(1, pe.n_pes):
-        b.network.put(b, there, result, piece.nbytes, peer(pe, k))
+        b.network.put(b, there, result, piece.nbytes, b.peer(peer(pe, k)))
     if beyond:
         copy(b, piece.out, result, piece.nbytes)
 
 
 @one
 def put(b, ctx, dst, src, nbytes, pe):
-    b.network.put(b, dst, src, nbytes, pe)
+    b.network.put(b, dst, src, nbytes, b.peer(pe))
 
 
 @one
 def put_lines(b, ctx, dst, src, lines, pe):
-    if not b.network.by_pointer(b.pe, pe):
+    if not b.network.by_pointer(b.pe, b.peer(pe)):
         raise Fault(f"lines go to PE {pe}, which no pointer of PE {b.pe} reaches")
     order = list(range(lines.first, lines.stop))
     b.scheduler.rng.shuffle(order)
     for line in order:
         plane, row = divmod(line, lines.rows)
         to = dst + plane * lines.dst_plane_bytes + row * lines.dst_row_bytes
-        b.network.put(b, to, src + plane * lines.src_plane_bytes + row * lines.src_row_bytes, lines.nbytes, pe)
+        b.network.put(b, to, src + plane * lines.src_plane_bytes + row * lines.src_row_bytes, lines.nbytes, b.peer(pe))
 
 
 @each
 def stage_for_put(b, ctx, room, src, nbytes, pe):
-    if not b.network.reads_later(b.pe, pe):
+    if not b.network.reads_later(b.pe, b.peer(pe)):
         return src
     block.copy(room, src, nbytes)
     return room
@@ -45,24 +56,27 @@ def stage_for_put(b, ctx, room, src, nbytes, pe):
 
 @one
 def get(b, ctx, dst, src, nbytes, pe):
-    if b.memory.is_plain(dst) and not b.network.by_pointer(b.pe, pe):
-        raise Fault(f"a get by NVSHMEM into {dst}, which is a plain array: it must be symmetric or registered")
-    there, own = b.memory.bytes[pe], b.memory.bytes[b.pe]
-    for start, stop in parts(b, dst, src, nbytes):
+    pe = b.peer(pe)
+    if b.memory.is_plain(b.pe, dst) and b.network.reads_later(b.pe, pe):
+        what = b.memory.described(b.pe, dst)
+        raise Fault(f"a get by NVSHMEM into {what}, which is a plain array: it must be symmetric or registered")
+    b.network.request(b, pe)
+    for start, stop in parts(b, dst, src, nbytes, pe):
         b.pause()
-        own[dst + start : dst + stop] = there[src + start : src + stop]
+        data = b.memory.read(b, pe, src + start, stop - start)
+        b.memory.write(b, b.pe, dst + start, stop - start)[:] = data
 
 
 @one
 def send_message(b, ctx, message, word, value):
-    b.network.put_signal(b, message, word, value)
+    b.network.put_signal(b, message._replace(peer=b.peer(message.peer)), word, value)
     b.pause()
 
 
 @each
 def put_signal(b, ctx, message, word, value):
     dst, src, nbytes, pe = message
-    if not b.network.by_pointer(b.pe, pe):
+    if not b.network.by_pointer(b.pe, b.peer(pe)):
         IMPLEMENTATIONS["send_message"](ctx, message, word, value)
         return
     block.put(ctx, dst, src, nbytes, pe)
@@ -77,7 +91,7 @@ def fence(b, ctx):
 
 @after_barrier
 def signal(b, ctx, word, value, pe):
-    b.network.signal(b, word, value, pe)
+    b.network.signal(b, word, value, b.peer(pe))
     b.pause()
 
 
@@ -91,7 +105,6 @@ def signal_all(b, ctx, signals, value, me, n_pes):
 
 @leader
 def wait(b, ctx, word, value, source):
-    b.memory.holds(word, 8)
     b.wait(b.pe, word, value)
 
 
@@ -113,25 +126,25 @@ def refuse_count(b, ctx, why, found, wanted, pe):
 def reduce_multicast(b, ctx, dst, src, count, scratch):
     if count <= 0:
         return
-    views = [b.memory.elements(pe, src, count, b.item) for pe in range(b.machine.n_pes)]
-    out = b.memory.elements(b.pe, dst, count, b.item)
     for start, stop in b.scheduler.cuts(count):
-        out[start:stop] = sum(view[start:stop].astype(b.partial) for view in views)
+        low, n = start * b.item.itemsize, stop - start
+        addends = [b.memory.elements(pe, src + low, n, b.item, b) for pe in b.pes]
+        b.memory.elements(b.pe, dst + low, n, b.item, b, WRITE)[:] = combined(b, b.op, addends, True)
         b.pause()
 
 
 @one
 def store_multicast(b, ctx, dst, src, nbytes):
-    own = b.memory.bytes[b.pe]
-    for start, stop in parts(b, dst, src, nbytes):
-        for pe in (b.pe,) if b.network.gave_up[b.pe] else range(b.machine.n_pes):
-            b.network.store(b, pe, dst + start, own[src + start : src + stop].copy())
+    for start, stop in parts(b, dst, src, nbytes, b.pe):
+        data = b.memory.read(b, b.pe, src + start, stop - start).copy()
+        for pe in (b.pe,) if b.network.gave_up[b.pe] else b.pes:
+            b.network.store(b, pe, dst + start, data)
         b.pause()
 
 
 @between_barriers
 def meet_multicast(b, ctx, word, value, n_pes):
     b.block.stores.release()
-    b.network.set_word(b.pe, word, b.network.poisoned(b, value))
-    for pe in range(n_pes):
+    b.network.set_word(b, b.pe, word, b.network.poisoned(b, value))
+    for pe in b.pes:
         b.wait(pe, word, value)

@@ -6,16 +6,17 @@ What all threads of a block do together, one warp does, which is drawn: it begin
 A body takes the warp that calls it, and the arguments of the primitive.
 """
 
-from collections.abc import Callable
+from ctypes import CDLL, c_double, c_float
+from ctypes.util import find_library
 from typing import Any
 
 import numpy as np
 from greenlet import getcurrent
-from sweep_reference import multiply_add
 
-from pennympi.kernels.slots import slot_at
+from ..kernels.slots import slot_at
+from .shadow import READ, WRITE
 
-Body = Callable[..., Any]
+Body = Any  # a function
 IMPLEMENTATIONS: dict[str, Body] = {}
 
 
@@ -76,6 +77,7 @@ def after_barrier(work: Body) -> Body:
 @between_barriers
 def arrive_last(b, counter):
     b.block.stores.release()
+    b.memory.clocks.exchange(b.clock, b.pe, counter)
     count = b.memory.load(b.pe, counter) + 1
     last = count == b.launch.blocks
     b.memory.store(b.pe, counter, 0 if last else count)
@@ -88,30 +90,36 @@ def lock(b, word):
     while b.memory.load(b.pe, word):
         b.sleep(("lock", b.pe, word))
     b.memory.store(b.pe, word, 1)
+    b.memory.clocks.exchange(b.clock, b.pe, word)
     b.pause()
 
 
 @after_barrier
 def unlock(b, word):
     b.memory.store(b.pe, word, 0)
+    b.memory.clocks.exchange(b.clock, b.pe, word)
     b.scheduler.wake(("lock", b.pe, word))
 
 
 @each
 def load(b, base, index):
     b.pause()
-    return b.memory.elements(b.pe, base + index * b.item.itemsize, 1, b.item)[0]
+    return b.memory.elements(b.pe, base + index * b.item.itemsize, 1, b.item, b)[0]
 
 
 @each
 def store(b, base, index, value):
-    b.memory.elements(b.pe, base + index * b.item.itemsize, 1, b.item)[0] = value
+    b.memory.elements(b.pe, base + index * b.item.itemsize, 1, b.item, b, WRITE)[0] = value
     b.pause()
 
 
 @each
 def add_shared(b, base, index, value):
-    b.memory.store(b.pe, base + 8 * index, b.memory.load(b.pe, base + 8 * index) + value)
+    word = base + 8 * index
+    b.clock.acquire(b.memory.clocks.words.get((b.pe, word)))
+    b.memory.write(b, b.pe, word, 8)
+    b.memory.store(b.pe, word, b.memory.load(b.pe, word) + value)
+    b.memory.clocks.exchange(b.clock, b.pe, word)
     b.pause()
 
 
@@ -123,19 +131,19 @@ def add_block_sums(b, base, x):
             add_shared(b, base, k, int(value))
 
 
-def parts(b, dst, src, nbytes):
-    """(start, stop) of the parts in which bytes are moved.  Raises Fault if they are not inside one object each."""
+def parts(b, dst, src, nbytes, pe):
+    """(start, stop) of the parts in which bytes of PE ``pe`` are moved.  Raises OutOfBounds."""
     if nbytes > 0:
-        b.memory.holds(dst, nbytes)
-        b.memory.holds(src, nbytes)
+        b.memory.inside(b, WRITE, b.pe, dst, nbytes)
+        b.memory.inside(b, READ, pe, src, nbytes)
         yield from b.scheduler.cuts(nbytes)
 
 
 @one
 def copy(b, dst, src, nbytes):
-    own = b.memory.bytes[b.pe]
-    for start, stop in parts(b, dst, src, nbytes):
-        own[dst + start : dst + stop] = own[src + start : src + stop]
+    for start, stop in parts(b, dst, src, nbytes, b.pe):
+        data = b.memory.read(b, b.pe, src + start, stop - start)
+        b.memory.write(b, b.pe, dst + start, stop - start)[:] = data
         b.pause()
 
 
@@ -144,16 +152,33 @@ def write_epoch(b, epochs, index, epoch):
     b.memory.store(b.pe, epochs + 8 * index, epoch)
 
 
-def by_parts(b, count, dst, kind, *sources):
-    """dst (count,) of a dtype = the sum of the sources, (address, dtype) each, part after part."""
+OPERATIONS = {"sum": np.add, "avg": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum}
+
+
+def combined(b, op, addends, closes, residual=None):
+    """op over the addends, as partials; where it closes, divided by the number of PEs for "avg", plus the residual."""
+    total = addends[0].astype(b.partial)
+    for one in addends[1:]:
+        total = OPERATIONS[op](total, one.astype(b.partial))
+    if closes and op == "avg":
+        n = len(b.pes)
+        total = total / n if total.dtype.kind not in "iu" else np.sign(total) * (abs(total) // n)
+    return total if residual is None else total + residual.astype(b.partial)
+
+
+def by_parts(b, count, dst, sources, op, closes, residual=0):
+    """dst (count,) of a dtype = op over the sources, (address, dtype) each, plus the residual, part after part."""
     if count <= 0:
         return
-    views = [b.memory.elements(b.pe, at, count, dtype) for at, dtype in ((dst, kind), *sources)]
+    moved = [*sources, (residual, b.item)] if residual else sources
+    for at, dtype in (dst, *moved):
+        b.memory.elements(b.pe, at, count, dtype)
     for start, stop in b.scheduler.cuts(count):
-        total = views[1][start:stop].astype(b.partial)
-        for view in views[2:]:
-            total += view[start:stop]
-        views[0][start:stop] = total
+        n = stop - start
+        addends = [b.memory.elements(b.pe, at + start * dtype.itemsize, n, dtype, b) for at, dtype in moved]
+        rest = addends.pop() if residual else None
+        total, (at, dtype) = combined(b, op, addends, closes, rest), dst
+        b.memory.elements(b.pe, at + start * dtype.itemsize, n, dtype, b, WRITE)[:] = total
         b.pause()
 
 
@@ -162,8 +187,8 @@ def sum_of(name, kinds):
 
     def work(b, ctx, *args):
         dtypes = [b.item if kind == "e" else b.partial for kind in kinds]
-        (dst, kind), *sources = zip(args[:-1], dtypes, strict=True)
-        by_parts(b, args[-1], dst, kind, *sources)
+        dst, *sources = zip(args[:-1], dtypes, strict=True)
+        by_parts(b, args[-1], dst, sources, "sum" if name == "plus" else b.op, name.endswith("_and_round"))
 
     work.__name__ = name
     one(work)
@@ -179,7 +204,19 @@ for _name, _kinds in {
 @one
 def combine(b, pe, piece, slots, scratch):
     sources = [(piece.src if k == pe.me else slot_at(slots, k), b.item) for k in range(pe.n_pes)]
-    by_parts(b, piece.n_elems, piece.out, b.item, *sources, *([(piece.residual, b.item)] if piece.residual else []))
+    by_parts(b, piece.n_elems, (piece.out, b.item), sources, b.op, True, piece.residual)
+
+
+_MATH = CDLL(find_library("m"))
+_FUSED = {"float32": (_MATH.fmaf, c_float), "float64": (_MATH.fma, c_double)}
+for _function, _number in _FUSED.values():
+    _function.argtypes, _function.restype = [_number] * 3, _number
+
+
+def multiply_add(x, y, z):
+    """x * y + z of NumPy's floats of one dtype, rounded once."""
+    dtype = np.asarray(x).dtype
+    return dtype.type(_FUSED[dtype.name][0](x, y, z))
 
 
 IMPLEMENTATIONS |= {

@@ -1,12 +1,18 @@
 """Who runs next.  A seed draws a temper: fair, or by priorities that now and then change (so that a PE
 starves for long, or runs far ahead), with a network that is prompt, late or fickle."""
 
+import time
 from random import Random
 from typing import Any
 
+STEPS_BETWEEN_LOOKS = 1024  # at the clock
 BURST_STEPS = (1, 4, 30)  # steps between two choices, on average, as the seed has it
 BUFFERED = (0.0, 0.5, 1.0)  # share of the stores by pointer that become visible later
 TORN = (0.0, 0.3, 0.8)  # share of the copies that land in several parts
+
+
+class TimeIsUp(Exception):
+    """The time of all schedules is over."""
 
 
 class Patience:
@@ -45,6 +51,7 @@ class Scheduler:
         self._change = rng.choice((0.01, 0.05, 0.2))
         self._bias = [rng.random() * 2 for _ in range(n_pes)]
         self._sleeping: dict[Any, list[Any]] = {}
+        self.end_s = float("inf")
 
     def add(self, actor: Any, bias: float = 0.0) -> None:
         """Let an actor run from now on."""
@@ -81,9 +88,12 @@ class Scheduler:
         return parts
 
     def run(self) -> None:
-        """Run until no actor can do a step."""
-        ready = self.ready
+        """Run until no actor can do a step.  Raises TimeIsUp."""
+        ready, steps = self.ready, 0
         while ready:
+            steps += 1
+            if steps % STEPS_BETWEEN_LOOKS == 0 and time.monotonic() > self.end_s:
+                raise TimeIsUp
             at = self._choose()
             if not ready[at].step():
                 ready[at] = ready[-1]

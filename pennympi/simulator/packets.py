@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 from greenlet import getcurrent
 
-from pennympi.kernels.packets import GROUP_DATA_BYTES, PACKET_BYTES, PACKET_DATA_BYTES, PACKETS_TOGETHER
-from pennympi.kernels.records import PE, PacketRows, Packets
-from pennympi.kernels.slots import slot_at
-from pennympi.kernels.steps import peer
-
-from .implementations import entered
+from ..kernels.packets import GROUP_DATA_BYTES, PACKET_BYTES, PACKET_DATA_BYTES, PACKETS_TOGETHER
+from ..kernels.records import PE, PacketRows, Packets
+from ..kernels.slots import slot_at
+from ..kernels.steps import peer
+from .implementations import combined, entered
 from .memory import POISON, is_of_another_call
+from .shadow import READ, WRITE
 
 GROUP_BYTES = PACKETS_TOGETHER * PACKET_BYTES
 
@@ -43,8 +43,8 @@ def read(b: Any, src: int, group: int, nbytes: int) -> np.ndarray:
     low = group * GROUP_DATA_BYTES
     n = min(GROUP_DATA_BYTES, nbytes - low)
     if n > 0:
-        b.memory.holds(src, nbytes)
-        data[:n] = b.memory.bytes[b.pe][src + low : src + low + n]
+        b.memory.inside(b, READ, b.pe, src, nbytes)
+        data[:n] = b.memory.read(b, b.pe, src + low, n)
     return data
 
 
@@ -53,14 +53,14 @@ def write(b: Any, dst: int, group: int, nbytes: int, data: np.ndarray) -> None:
     low = group * GROUP_DATA_BYTES
     n = min(GROUP_DATA_BYTES, nbytes - low)
     if n > 0:
-        b.memory.holds(dst, nbytes)
-        b.memory.bytes[b.pe][dst + low : dst + low + n] = data[:n]
+        b.memory.inside(b, WRITE, b.pe, dst, nbytes)
+        b.memory.write(b, b.pe, dst + low, n)[:] = data[:n]
 
 
 def send(b: Any, slot: int, group: int, data: np.ndarray, nbytes: int, epoch: int, pe: int) -> None:
     """The lines of a group to a slot of PE ``pe``."""
-    to = slot + group * GROUP_BYTES
-    b.memory.holds(to, GROUP_BYTES)
+    to, pe = slot + group * GROUP_BYTES, b.peer(pe)
+    b.memory.inside(b, WRITE, pe, to, GROUP_BYTES)
     b.network.sent[b.pe, pe] += max(0, min(GROUP_DATA_BYTES, nbytes - group * GROUP_DATA_BYTES))
     lines = [(k, np.empty(PACKET_BYTES, np.uint8)) for k in range(PACKETS_TOGETHER)]
     for k, line in lines:
@@ -73,8 +73,8 @@ def send(b: Any, slot: int, group: int, data: np.ndarray, nbytes: int, epoch: in
 
 def found_in(b: Any, slot: int, group: int, epoch: int) -> str:
     """What a group's lines are: "complete" if all are of this epoch, "of another call", "lost" or "early"."""
-    at, words = slot + group * GROUP_BYTES + PACKET_DATA_BYTES, b.memory.words[b.pe]
-    found = [words[(at + k * PACKET_BYTES) >> 3] for k in range(PACKETS_TOGETHER)]
+    at = slot + group * GROUP_BYTES + PACKET_DATA_BYTES
+    found = [b.memory.load(b.pe, at + k * PACKET_BYTES) for k in range(PACKETS_TOGETHER)]
     if all(word == epoch for word in found):
         return "complete"
     if any(is_of_another_call(word, epoch) for word in found):
@@ -93,7 +93,6 @@ def await_lines(b: Any, have_come: Callable[[], bool]) -> None:
 
 def take(b: Any, slot: int, group: int, epoch: int) -> np.ndarray:
     """The data of a group, as they were when all its lines had come."""
-    b.memory.holds(slot + group * GROUP_BYTES, GROUP_BYTES)
     await_lines(b, lambda: found_in(b, slot, group, epoch) != "early")
     found = found_in(b, slot, group, epoch)
     if found == "of another call":
@@ -101,7 +100,9 @@ def take(b: Any, slot: int, group: int, epoch: int) -> np.ndarray:
     if found != "complete":
         b.machine.give_up(b.pe)
     at = slot + group * GROUP_BYTES
-    lines = b.memory.bytes[b.pe][at : at + GROUP_BYTES].reshape(PACKETS_TOGETHER, PACKET_BYTES)
+    for k in range(PACKETS_TOGETHER):
+        b.clock.acquire(b.memory.clocks.words.get((b.pe, at + k * PACKET_BYTES)))
+    lines = b.memory.read(b, b.pe, at, GROUP_BYTES).reshape(PACKETS_TOGETHER, PACKET_BYTES)
     return lines[:, :PACKET_DATA_BYTES].reshape(-1)
 
 
@@ -114,11 +115,10 @@ def take_all(b: Any, pe: PE, incoming: Packets, group: int) -> dict[int, np.ndar
     return {source: take(b, slot, group, epoch) for source, slot in others.items()}
 
 
-def total(b: Any, parts: list[np.ndarray]) -> np.ndarray:
-    """Sum of the parts as elements."""
-    added = parts[0].view(b.item).astype(b.partial)
-    for part in parts[1:]:
-        added += part.view(b.item)
+def total(b: Any, parts: list[np.ndarray], rest: np.ndarray | None = None, op: str = "") -> np.ndarray:
+    """The reduction of the parts, as elements.  rest: a residual"""
+    residual = None if rest is None else rest.view(b.item)
+    added = combined(b, op or b.op, [part.view(b.item) for part in parts], not op, residual)
     return added.astype(b.item).view(np.uint8)
 
 
@@ -151,7 +151,7 @@ def receive_plus(b, ctx, piece, slot, epoch, source):
     for group in groups(b, piece.nbytes):
         rest = read(b, piece.residual, group, piece.nbytes)
         data = take(b, slot, group, epoch)
-        write(b, piece.out, group, piece.nbytes, total(b, [data, rest]))
+        write(b, piece.out, group, piece.nbytes, total(b, [data, rest], op="sum"))
         b.pause()
 
 
@@ -175,7 +175,7 @@ def reduce_forward_packets(b, pe, piece, incoming, reduced, scratch):
             send(b, reduced + pe.me * slot_bytes, group, data, nbytes, incoming.epoch, peer(pe, k))
         b.pause()
         if piece.residual:
-            data = total(b, [data, read(b, piece.residual, group, nbytes)])
+            data = total(b, [data, read(b, piece.residual, group, nbytes)], op="sum")
         write(b, piece.out, group, nbytes, data)
         b.pause()
 
@@ -208,7 +208,7 @@ def exchange_reduce_packets(b, pe, piece, src_stride, incoming, scratch):
             own[ahead] = read(b, piece.src + pe.me * src_stride, mine[ahead], nbytes)
             send_rows(b, pe, rows, incoming, mine[ahead])
             b.pause()
-        rest = [read(b, piece.residual, group, nbytes)] if piece.residual else []
+        rest = read(b, piece.residual, group, nbytes) if piece.residual else None
         found = take_all(b, pe, incoming, group)
-        write(b, piece.out, group, nbytes, total(b, [own[turn], *found.values(), *rest]))
+        write(b, piece.out, group, nbytes, total(b, [own[turn], *found.values()], rest))
         b.pause()

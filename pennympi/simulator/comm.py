@@ -1,0 +1,103 @@
+"""Stands where mpi4py's communicator stands: calls of the host that move Python objects."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from greenlet import getcurrent
+from mpi4py import MPI
+
+from ..errors import Unsupported
+from .device import Machine
+from .job import Group
+
+
+class Comm:
+    """A communicator of simulated PEs.  One object for all of them: a call is that of the PE that runs.
+
+    pes: their numbers in the machine
+    """
+
+    def __init__(self, machine: Machine, pes: Sequence[int]):
+        self.pes = pes
+        self._group, self._meetings = Group(machine, pes), Counter[int]()
+        self._machine = machine
+        self._teams: list[Group] = []
+        self._inits = Counter[int]()
+        self._parts: dict[Any, Comm] = {}  # by the number of the call that made them, and colour
+
+    @property
+    def rank(self) -> int:
+        """The PE that asks."""
+        program: Any = getcurrent()
+        return self.pes.index(program.pe)
+
+    @property
+    def size(self) -> int:
+        return len(self.pes)
+
+    def new_team(self) -> Group:
+        """The group of the next team of the PE that asks, the same for all PEs."""
+        number = self._inits[self.rank]
+        self._inits[self.rank] += 1
+        if number == len(self._teams):
+            self._teams.append(Group(self._machine, self.pes))
+        return self._teams[number]
+
+    def Split(self, color: int = 0, key: int = 0) -> "Comm":
+        """The communicator of the PEs of one colour, by key."""
+        asked = self._gather((color, key), "Split")
+        pes = [self.pes[k] for k in sorted(range(self.size), key=lambda k: (asked[k][1], k)) if asked[k][0] == color]
+        return self._parts.setdefault((self._meetings[self.rank], color), Comm(self._machine, pes))
+
+    def Get_rank(self) -> int:
+        return self.rank
+
+    def Get_size(self) -> int:
+        return self.size
+
+    def allgather(self, obj: Any) -> list[Any]:
+        return self._gather(obj, "allgather")
+
+    def gather(self, obj: Any, root: int = 0) -> list[Any] | None:
+        found = self._gather(obj, "gather")
+        return found if self.rank == root else None
+
+    def bcast(self, obj: Any = None, root: int = 0) -> Any:
+        return self._gather(obj, "bcast")[root]
+
+    def alltoall(self, obj: Any) -> list[Any]:
+        return [theirs[self.rank] for theirs in self._gather(obj, "alltoall")]
+
+    def allreduce(self, obj: Any, op: Any = MPI.SUM) -> Any:
+        total, *others = self._gather(obj, "allreduce")
+        for one in others:
+            total = op(total, one)
+        return total
+
+    def reduce(self, obj: Any, op: Any = MPI.SUM, root: int = 0) -> Any:
+        total = self.allreduce(obj, op)
+        return total if self.rank == root else None
+
+    def barrier(self) -> None:
+        self._gather(None, "barrier")
+
+    Barrier = barrier
+
+    def Dup(self) -> "Comm":
+        """This one."""
+        return self
+
+    def Free(self) -> None:
+        """Do nothing."""
+
+    def _gather(self, obj: Any, what: str) -> list[Any]:
+        me = self.rank
+        self._meetings[me] += 1
+        self._group.enter(me, self._meetings[me] - 1, what)
+        return self._group.gather(me, self._meetings[me], obj, f"{what} of the communicator")
+
+    def __getattr__(self, name: str) -> Any:
+        raise Unsupported(
+            f"the communicator of a simulated team has no {name}: it has allgather, bcast, barrier and such"
+        )

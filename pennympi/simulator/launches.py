@@ -1,0 +1,190 @@
+"""What a stream holds, the blocks of a launch, and their warps as fibers."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..compile.bind import is_tagged
+from .clocks import Clock, Seen, together
+from .faults import Fault, OutOfBounds
+from .fibers import Fiber
+from .lines import UNKNOWN
+from .memory import POISON, is_of_another_call, rounds_after
+from .network import Stores
+
+if TYPE_CHECKING:
+    from .device import Machine, Stream
+
+DTYPES = {
+    "int64": (np.dtype("int64"), np.dtype("int64")),
+    "float32": (np.dtype("float32"), np.dtype("float32")),
+    "float16": (np.dtype("float16"), np.dtype("float32")),
+    "byte": (np.dtype("uint8"), np.dtype("uint8")),
+}  # name: (elements, partials)
+COMPONENTS = 16  # of the blocks of a stream
+
+
+@dataclass
+class Launch:
+    """One entry of a stream.
+
+    what:   for messages;  kernel: a kernel, or a function of the host's or a copy engine's, and its arguments
+    dtype:  name of ``DTYPES``, or the dtypes of elements and partials;  op: of its reduction
+    tagged: of a kernel, whether its epochs carry the call's tag;  known: the numbers of its call, by name
+    begin:  called when its turn comes;  end: when all its blocks are done
+    line:   where the program launched it;  seen: what the program had seen there
+    pes:    the PEs of its team, by their numbers there; None: all
+    """
+
+    what: str
+    kernel: Callable[..., Any]
+    args: Sequence[Any] = ()
+    blocks: int = 1
+    dtype: str | tuple[Any, Any] = "int64"
+    op: str = "sum"
+    begin: Callable[[], None] | None = None
+    end: Callable[[], None] | None = None
+    tagged: bool | None = None
+    known: dict[str, int] = field(default_factory=dict)
+    line: int = UNKNOWN
+    seen: Seen | None = None
+    pes: Sequence[int] | None = None
+
+    @classmethod
+    def of(cls, what: str, kernel: Callable[..., Any], args: Sequence[Any], *more: Any, **named: Any) -> "Launch":
+        """The launch of a kernel with these arguments, ``ctx`` (the PE's number) first."""
+        named["tagged"] = is_tagged(kernel)
+        return cls(what, kernel, args, *more, **named)
+
+
+class Block:
+    """One running block: what its warps share.
+
+    under_way: messages that it has sent by NVSHMEM and that have not arrived;  left: warps that have not ended
+    delivered: what those that have arrived have seen
+    at:        the primitive that its warps have come to and not all left;  worker: the warp that does the work there
+    """
+
+    def __init__(self, machine: "Machine", stream: "Stream", launch: Launch, index: int):
+        self.machine, self.stream, self.pe, self.launch, self.index = machine, stream, stream.me, launch, index
+        self.stores, self.under_way, self.delivered = Stores(machine.network, self.pe), 0, None
+        n_warps = 1 if launch.tagged is None else machine.warps  # a copy engine has one
+        self.warps = [Warp(self, k) for k in range(n_warps)]
+        self.left, self.at, self.worker = n_warps, "", 0
+        self._arrived, self._barriers, self._results = 0, 0, [None, None]
+        self._addends: list[Any] = [None] * n_warps
+        self._seen: list[Seen | None] = [None, None]  # by the warps that have come to a barrier
+        self._end: Seen | None = None  # by those that have ended
+
+    def barrier(self, warp: "Warp", name: str) -> None:
+        """Wait until all warps are in this call of a primitive; what comes then comes after all before it."""
+        n_warps = len(self.warps)
+        if n_warps == 1:
+            return
+        if self.at != name:
+            self._come(name, 0)
+        barrier = self._barriers
+        half = barrier & 1  # no warp is two barriers ahead of another
+        self._arrived += 1
+        self._seen[half] = together(self._seen[half], warp.clock.release())
+        if self._arrived == n_warps:
+            self._arrived, self._barriers, self.at = 0, barrier + 1, ""
+            self._seen[1 - half] = None
+            self.machine.scheduler.wake((self, barrier))
+        while self._barriers == barrier:
+            warp.sleep((self, barrier))
+        warp.clock.acquire(self._seen[half])
+
+    def by_one(self, warp: "Warp", worker: int, work: Callable[..., Any], args: Sequence[Any]) -> Any:
+        """What one warp's work returns, in all warps: it begins when that one comes, and they wait for its end."""
+        if len(self.warps) == 1:
+            return work(warp, *args)
+        self._come(work.__name__, worker)
+        half = self._barriers & 1  # no warp is two barriers ahead of another
+        if self.worker == warp.number:
+            self._results[half] = work(warp, *args)
+        self.barrier(warp, work.__name__)
+        return self._results[half]
+
+    def total(self, warp: "Warp", addend: Any) -> Any:
+        """The sum of what the warps give, in all of them."""
+        self.barrier(warp, "total")
+        self._addends[warp.number] = addend
+        self.barrier(warp, "total")
+        return sum(self._addends[1:], start=self._addends[0])
+
+    def done(self, warp: "Warp") -> None:
+        """A warp has ended."""
+        self._come("", 0)
+        del self.machine.alive[warp]
+        self.left -= 1
+        self._end = together(self._end, warp.clock.seen)
+        if not self.left:
+            self.stores.release()
+            self.stream.done(self._end)
+
+    def _come(self, name: str, worker: int) -> None:
+        """A warp comes to a primitive, or to its end.  Raises Fault if another one waits elsewhere."""
+        if (self.at and self.at != name) or (name and self.left < len(self.warps)):
+            raise Fault(f"a warp is at {name or 'its end'}, and another one at {self.at or 'its end'}")
+        if not self.at:
+            self.at, self.worker = name, worker
+
+
+class Warp(Fiber):
+    """One running warp, which stands for a thread too: the ``number``-th of its block."""
+
+    def __init__(self, block: Block, number: int):
+        super().__init__(block.machine, block.pe, self._body)
+        self.gr_context = block.machine.context.copy()
+        self.block, self.number, self.launch, self.wanted = block, number, block.launch, 0
+        dtype = block.launch.dtype
+        dtypes: tuple[Any, Any] = DTYPES[dtype] if isinstance(dtype, str) else dtype
+        self.item, self.partial = dtypes
+        self.op = block.launch.op
+        self.pes = range(self.machine.n_pes) if block.launch.pes is None else block.launch.pes
+        turn = (block.stream, block.index % COMPONENTS, number)
+        self.clock = Clock(self.memory.clocks, turn, block.stream.seen)
+
+    def line(self) -> int:
+        """Where it is."""
+        return super().line() or self.launch.line
+
+    def peer(self, number: int) -> int:
+        """The PE of this number in the team.  Raises OutOfBounds."""
+        if not 0 <= number < len(self.pes):
+            at = self.memory.lines.text(self.line())
+            raise OutOfBounds(f"PE {number} is outside this team of {len(self.pes)} PEs, at {at}")
+        return self.pes[number]
+
+    def wait(self, pe: int, address: int, value: int) -> None:
+        """Until a word of a PE is at least ``value``, or this PE gives up: by itself, or since the word is poison."""
+        word, patience = self.memory.word(pe, address), self.machine.patience
+        tagged, self.wanted = bool(self.launch.tagged), value  # for the message of a deadlock
+        while self._is_early(word[0], value, tagged) and not patience.is_over(self.pe):
+            self.sleep((pe, address))
+        self.clock.acquire(self.memory.clocks.words.get((pe, address)))
+        self.network.unseen.pop((pe, address), None)
+        if tagged and is_of_another_call(word[0], value):
+            self.machine.mismatch(self.pe, value, word[0])
+        if word[0] >= POISON or self._is_early(word[0], value, tagged):
+            self.machine.give_up(self.pe)
+        if patience.gave_up[self.pe] and patience.quiet:
+            self.network.quiet(self)
+        self.pause()
+
+    def _is_early(self, found: int, value: int, tagged: bool) -> bool:
+        """Whether a word is not there yet; poison ends a wait whatever its round."""
+        return found < POISON and (rounds_after(found, value) < 0 if tagged else found < value)
+
+    def _body(self) -> None:
+        try:
+            self.launch.kernel(*self.launch.args)
+            self.block.done(self)
+        except Exception as fault:  # of the kernel, whatever it is
+            launched = self.memory.lines.text(self.launch.line)
+            where = f"PE {self.pe}, block {self.block.index}, warp {self.number}; launched at {launched}"
+            fault.add_note(f"in {self.launch.what}, {where}")
+            raise

@@ -1,0 +1,95 @@
+"""A pass of a sweep in the simulator: one sweep, row by row, a row at a time for each warp."""
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+from greenlet import getcurrent
+
+from ..compile.pass_kernel import PassKernel
+from ..kernels.block import block, blocks, lanes, load, real
+from ..kernels.sweep.formula import Stencil, apply, read_numbers
+from ..kernels.sweep.norm import add_group, add_squares_to_words, group_points, half_sum, no_squares
+from ..kernels.sweep.records import Cut, Pass, SweepFields
+from .shadow import READ, WRITE
+
+BLOCKS = 2
+
+
+def deepest(stencil: Stencil) -> int:
+    """Sweeps of a pass at most."""
+    return 1
+
+
+@cache
+def pass_kernel(stencil: Stencil, depth: int, norms: str, end: int) -> PassKernel:
+    """See ``PassKernel``."""
+
+    def sweep(ctx: int, sweeps: Pass) -> None:
+        fields, box, _, _, values, words, _ = sweeps
+        numbers, rows = read_numbers(stencil, values), box.y1 - box.y0
+        n_rows = (box.x1 - box.x0) * rows
+        for k in lanes(block() * n_rows // blocks(), (block() + 1) * n_rows // blocks()):
+            at = box.x0 + k // rows, box.y0 + k % rows
+            sweep_row(stencil, fields, at, (box.z0, box.z1), numbers)
+            if norms != "none":
+                add_row(stencil, fields, at, (box.z0, box.z1), words)
+
+    del depth, end
+    return PassKernel(sweep, None, 0, 0, lambda box, storage: (BLOCKS, 1, Cut(1, 0)))
+
+
+def address(stencil: Stencil, fields: SweepFields, of: int, x: int, y: int, z: int) -> int:
+    """That of a point of one of the fields."""
+    if stencil.n_dims < 3:
+        x = 0
+    if stencil.n_dims < 2:
+        y = 0
+    return of + stencil.item_bytes * (x * fields.plane + y * fields.row + z)
+
+
+def sweep_row(stencil: Stencil, fields: SweepFields, at: tuple[int, int], bounds: tuple[int, int], numbers: Any) -> None:
+    """The new values of the points of a row."""
+    warp: Any = getcurrent()
+    (x, y), (first, stop) = at, bounds
+
+    def row(of: int, dx: int, dy: int, dz: int, kind: int = READ) -> Any:
+        start = address(stencil, fields, of, x + dx, y + dy, first + dz)
+        return warp.memory.elements(warp.pe, start, stop - first, warp.item, warp, kind)
+
+    old = fields.old
+    along_x = (row(old, -1, 0, 0), row(old, 1, 0, 0)) if stencil.n_dims == 3 else (0, 0)
+    along_y = (row(old, 0, -1, 0), row(old, 0, 1, 0)) if stencil.n_dims >= 2 else (0, 0)
+    neighbours = along_x, along_y, (row(old, 0, 0, -1), row(old, 0, 0, 1))
+    coefficient = row(fields.coefficient, 0, 0, 0) if stencil.has_coefficient else 0
+    here = row(old, 0, 0, 0)
+    try:
+        new = apply(stencil, here, neighbours, numbers, coefficient)
+    except ValueError:  # a formula with conditions
+        new = _point_by_point(stencil, here, neighbours, numbers, coefficient)
+    row(fields.new, 0, 0, 0, WRITE)[:] = new
+    warp.pause()
+
+
+def _point_by_point(stencil: Stencil, here: Any, neighbours: Any, numbers: Any, coefficient: Any) -> list[Any]:
+    def point(rows: Any, k: int) -> Any:
+        return tuple(one[k] if isinstance(one, np.ndarray) else one for one in rows)
+
+    return [
+        apply(stencil, here[k], tuple(point(one, k) for one in neighbours), numbers, point((coefficient,), k)[0])
+        for k in range(len(here))
+    ]
+
+
+def add_row(stencil: Stencil, fields: SweepFields, at: tuple[int, int], bounds: tuple[int, int], words: int) -> None:
+    """The changes of the points of a row, added to the words of the norm."""
+    (x, y), (first, stop), squares = at, bounds, no_squares()
+    new, old = (address(stencil, fields, of, x, y, 0) for of in (fields.new, fields.old))
+    n = group_points(stencil.item_bytes) // 2
+
+    def half(start: int) -> Any:
+        return half_sum(n, [load(new, z) - load(old, z) if z < stop else real(0) for z in range(start, start + n)])
+
+    for z in range(first, stop, 2 * n):
+        squares = add_group(squares, half(z) + half(z + n))
+    add_squares_to_words(words, squares)

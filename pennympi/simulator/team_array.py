@@ -1,0 +1,143 @@
+"""The arrays of a simulated team: NumPy's, whose use by the host is a part of the schedule.
+
+An operation of the host runs in the current stream, as CuPy's do: after what is in it, and before what comes next.  A
+result that is a number is also waited for by the program.  Fancy indices are not compared with what others access.
+"""
+
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .shadow import READ, WRITE
+
+if TYPE_CHECKING:
+    from .heap import Heap
+
+READS = (
+    "all any argmax argmin argsort astype choose conj copy cumprod cumsum dot flatten item max mean min nonzero prod "
+    "ravel repeat round std sum take tobytes tofile tolist trace var __contains__ __float__ __format__ __index__ __int__ "
+    "__bool__ __complex__ __repr__ __str__ __deepcopy__ __copy__"
+).split()
+WRITES = ("fill", "partition", "put", "sort")
+PLACES = (int, np.integer, slice, type(None), type(Ellipsis))  # of an index that makes a view
+
+
+class TeamArray(np.ndarray[Any, Any]):
+    """An array in memory of a simulated PE, or a result of such arrays.  heap: of its team on the PE"""
+
+    heap: "Heap | None"
+
+    def __array_finalize__(self, obj: Any) -> None:
+        self.heap = getattr(obj, "heap", None)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
+        outs = out or ()
+        written = [*outs, *inputs[:1]] if method == "at" else list(outs)
+        used = [(one, READ) for one in inputs] + [(one, WRITE) for one in written]
+        if out is not None:
+            options["out"] = tuple(map(plain, outs))
+        run = partial(getattr(ufunc, method), *map(plain, inputs), **options)
+        result = used_by_host(self.heap or heap_of(*inputs, *outs), used, run)
+        if out is not None:
+            return next(iter(outs)) if len(outs) == 1 else outs
+        return self._own(result)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        arrays = list(arrays_in((args, kwargs)))
+        first = function.__name__ in ("copyto", "place", "put", "putmask", "fill_diagonal", "put_along_axis")
+        used = [(one, WRITE if first and k == 0 else READ) for k, one in enumerate(arrays)]
+        run = partial(super().__array_function__, function, types, args, kwargs)
+        return used_by_host(self.heap or heap_of(*arrays), used, run)
+
+    def __getitem__(self, key: Any) -> Any:
+        if is_place(key):
+            found = super().__getitem__(within(key))
+            if found.ndim or key is Ellipsis or (isinstance(key, tuple) and Ellipsis in key):
+                if self.heap:
+                    self.heap.wait_for_current()  # an array of NumPy's own may be about to take the values
+                return found
+            return used_by_host(self.heap, [(found, READ)], lambda: plain(found)[()])
+        return used_by_host(self.heap, [], lambda: super(TeamArray, self).__getitem__(key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        used = [(super().__getitem__(within(key)), WRITE)] if is_place(key) else []
+        run = partial(super().__setitem__, key, plain(value))
+        used_by_host(self.heap, [(value, READ), *used], run)
+
+    def get(self) -> Any:
+        """A copy on the host, as of CuPy's arrays: the program waits for it."""
+        return np.frombuffer(self.tobytes(), self.dtype).reshape(self.shape).copy()
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[k] for k in range(len(self)))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return used_by_host(self.heap, [(self, READ)], lambda: plain(self).copy().__reduce_ex__(protocol))
+
+    def _own(self, result: Any) -> Any:
+        """A result as an array of this kind."""
+        if not isinstance(result, np.ndarray) or isinstance(result, TeamArray):
+            return result
+        made = result.view(TeamArray)
+        made.heap = self.heap
+        return made
+
+
+def _wrapped(name: str, kind: int) -> Callable[..., Any]:
+    """A method of NumPy's arrays that reads or writes the array."""
+    method = getattr(np.ndarray, name)
+
+    def call(self: TeamArray, *args: Any, **options: Any) -> Any:
+        run = partial(method, plain(self), *map(plain, args), **options)
+        return self._own(used_by_host(self.heap, [(self, kind)], run))
+
+    call.__name__ = name
+    return call
+
+
+for _kind, _names in ((READ, READS), (WRITE, WRITES)):
+    for _name in _names:
+        setattr(TeamArray, _name, _wrapped(_name, _kind))
+
+
+def plain(x: Any) -> Any:
+    """An array as NumPy's own; anything else as it is."""
+    return x.view(np.ndarray) if isinstance(x, TeamArray) else x
+
+
+def is_place(key: Any) -> bool:
+    """Whether an index makes a view."""
+    parts = key if isinstance(key, tuple) else (key,)
+    return all(isinstance(one, PLACES) and not isinstance(one, bool | np.bool_) for one in parts)
+
+
+def within(key: Any) -> Any:
+    """An index that makes a view of an element, too."""
+    if key is Ellipsis or (isinstance(key, tuple) and Ellipsis in key):
+        return key
+    return (*key, ...) if isinstance(key, tuple) else (key, ...)
+
+
+def arrays_in(values: Any) -> Iterator[TeamArray]:
+    """The arrays of a team among arguments."""
+    if isinstance(values, TeamArray):
+        yield values
+    elif isinstance(values, dict):
+        yield from arrays_in(list(values.values()))
+    elif isinstance(values, list | tuple):
+        for one in values:
+            yield from arrays_in(one)
+
+
+def heap_of(*values: Any) -> "Heap | None":
+    """The heap of the first array that has one."""
+    return next((one.heap for one in values if isinstance(one, TeamArray) and one.heap), None)
+
+
+def used_by_host(heap: "Heap | None", used: Any, run: Callable[[], Any]) -> Any:
+    """What ``run`` returns, as an operation of the host.  used: (array, READ or WRITE) of what it accesses"""
+    if heap is None:
+        return run()
+    return heap.run_by_host([(one, kind) for one, kind in used if isinstance(one, TeamArray)], run)

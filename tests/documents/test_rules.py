@@ -1,0 +1,52 @@
+"""Rules of the house that a program can check: names that explain themselves."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+# Pronouns and adverbs say nothing about what they name.
+VAGUE = {
+    "one", "other", "every", "now", "there", "here", "given", "made", "found", "at", "beside", "beyond", "near",
+}  # fmt: skip
+# Folders that have none; the others follow.
+CLEAN = (
+    "apps/jacobi/variants",
+    "apps/jacobi/verify",
+    "apps/poisson",
+    "apps/program",
+    "kernels/all_gather",
+    "kernels/all_gatherv",
+    "kernels/all_to_all",
+    "kernels/all_to_allv",
+    "kernels/broadcast",
+    "kernels/in_kernel",
+    "kernels/reduce",
+    "kernels/reduce_scatter",
+    "kernels/reduce_scatterv",
+    "pennympi/arrays",
+    "pennympi/bench/baselines",
+    "pennympi/cuda",
+    "pennympi/cuda/compiler",
+    "pennympi/cuda/memory",
+    "pennympi/host",
+    "pennympi/stencil/on_gpu",
+    "tools",
+)
+
+
+def vague_names(path):
+    """(line, name) of functions and parameters in a file that have such a name."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.name in VAGUE:
+            yield node.lineno, node.name
+        if isinstance(node, ast.arg) and node.arg in VAGUE:
+            yield node.lineno, node.arg
+
+
+@pytest.mark.parametrize("folder", CLEAN)
+def test_no_function_and_no_parameter_is_called_by_a_pronoun_or_adverb(folder):
+    paths = sorted((ROOT / folder).glob("*.py"))
+    assert paths, "the folder has moved"
+    assert [f"{path.name}:{line} {name}" for path in paths for line, name in vague_names(path)] == []

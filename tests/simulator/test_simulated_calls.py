@@ -1,0 +1,133 @@
+"""Calls of a team on simulated PEs: right results on every network, and no alarm."""
+
+import numpy as np
+import pytest
+from seed import SEED
+
+import pennympi
+from pennympi.kernels.block import Elements, lanes, load, real, store
+from pennympi.kernels.exchange import TABLE as FORMS
+from pennympi.simulator.schedule import PLACES
+
+
+def on_every_network(program, n_pes=4):
+    for k in range(len(PLACES)):
+        pennympi.simulate(program, n_pes, seed=f"{SEED}/{k}")
+
+
+def test_collectives_by_counts():
+    def program(team):
+        n, me = team.n_pes, team.me
+        counts = [k + 1 for k in range(n)]
+        mine, whole = np.full(counts[me], float(me)), team.zeros(sum(counts))
+        team.all_gatherv(mine, whole, counts)
+        assert whole.tolist() == [float(k) for k in range(n) for _ in range(k + 1)]
+        x, part, first = (
+            team.array(np.arange(sum(counts), dtype="float32")),
+            np.zeros(counts[me], "float32"),
+            sum(counts[:me]),
+        )
+        team.reduce_scatterv(x, part, counts)
+        assert part.tolist() == [n * (first + i) for i in range(counts[me])]
+
+    on_every_network(program)
+
+
+def test_puts_and_gets_of_plain_arrays():
+    def program(team):
+        n, me = team.n_pes, team.me
+        x, y, z = np.arange(20_000.0) + me, team.zeros(20_000), np.zeros(20_000)
+        team.put(y, x, (me + 1) % n)
+        team.barrier()
+        assert (y == np.arange(20_000.0) + (me - 1) % n).all()
+        team.get(z, y, (me + 1) % n)
+        assert (z == x).all()
+
+    on_every_network(program)
+
+
+@pytest.mark.parametrize("dtype", ("float16", "bfloat16", "float64", "int32", "uint8", "complex64", "bool"))
+def test_ops(dtype):
+    def program(team):
+        n = team.n_pes
+        for op, wanted in {"sum": n, "max": 1, "prod": 1, "avg": 1}.items():
+            x = team.full(77, 1, dtype)
+            try:
+                team.allreduce(x, op=op)
+            except (ValueError, pennympi.Unsupported):
+                continue
+            assert (x == np.asarray(wanted).astype(x.dtype)).all(), op
+
+    on_every_network(program, 3)
+
+
+def test_a_plan_and_a_residual():
+    def program(team):
+        n, x, y = team.n_pes, team.full(64, 1.0, "float32"), team.zeros(64, "float32")
+        team.allreduce(x, y, residual=team.full(64, 2.0, "float32"))
+        assert (y == n + 2).all()
+        plan = team.plan_allreduce(x, x)
+        plan()
+        plan()
+        assert (x == n * n).all()
+
+    on_every_network(program)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_exchanges(form):
+    def program(team):
+        x, y = team.full(100, float(team.me)), team.zeros(100)
+        for _ in range(3):
+            team.exchange(y, x, team.me ^ 1, form=form)
+            assert (y == team.me ^ 1).all()
+            team.exchange(x, y, team.me ^ 1, form=form)
+
+    on_every_network(program)
+
+
+def halve(ctx, v: Elements):
+    for _ in lanes(0, 1):
+        store(v, 0, load(v, 0) * real(0.5))
+
+
+def test_a_loop():
+    def program(team):
+        v, kernel = team.full(1, 1.0), team.kernel(halve)
+        loop = team.plan_loop(lambda stream: kernel(1, v, stream=stream), v, 0.1, 50)
+        loop()
+        team.synchronize()
+        assert (v[0], loop.runs[0]) == (0.0625, 4)
+
+    on_every_network(program, 2)
+
+
+def test_teams_of_rows():
+    def program(team):
+        comm = team.comm.Split(team.me // 2, team.me)
+        with pennympi.init(comm) as row:
+            x = row.full(10, team.me)
+            row.allreduce(x)
+            assert (x == sum(pe for pe in range(team.n_pes) if pe // 2 == team.me // 2)).all()
+
+    on_every_network(program)
+
+
+def test_a_formula_with_a_condition():
+    def clipped(here, low, high):
+        return here if here > low else real(0.5) * (low + high)
+
+    def program(team):
+        grid = team.grid((40,), periodic=True)
+        u, v = grid.zeros("float64"), grid.zeros("float64")
+        grid.interior(u)[...] = grid.coordinates()[0] % 7
+        grid.plan_sweep(clipped, u, v, 3, norm=True)()
+        whole = grid.gather(v)
+        if team.me == 0:
+            a = np.arange(40.0) % 7
+            for _ in range(3):
+                low, high = np.roll(a, 1), np.roll(a, -1)
+                a = np.where(a > low, a, 0.5 * (low + high))
+            assert (whole == a).all()
+
+    on_every_network(program, 3)
