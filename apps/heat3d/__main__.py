@@ -19,6 +19,8 @@ from mpi4py import MPI
 import pennympi
 from pennympi.kernels.block import real
 
+from ..program.progress import Progress
+
 DEPTH = 3  # steps of a pass over memory, if --depth gives no other number
 
 
@@ -81,7 +83,7 @@ def plot(path, u, title):
 def options():
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m apps.heat3d")
-    defaults = {"nx": 128, "ny": 128, "nz": 128, "niter": 1000, "every": 1000, "dims": "0,0,0", "dtype": "float64"}
+    defaults = {"nx": 128, "ny": 128, "nz": 128, "niter": 1000, "every": 200, "dims": "0,0,0", "dtype": "float64"}
     for name, value in (defaults | {"plot": "", "checkpoint": "", "depth": 0}).items():
         parser.add_argument(f"--{name}", type=type(value), default=value)
     parser.add_argument("--engine", choices=("auto", "plain", "blocked", "resident"), default="auto")
@@ -121,15 +123,17 @@ def main(given):
                 return 1
             start = grid.interior(u)
         heat = Heat(team, grid, start, first, given.engine, given.depth or None)
-        u, done = heat.u, first
+        u, done, progress = heat.u, first, Progress(team.me, given.niter - first)
         while done < given.niter:
             done = min(done + given.every, given.niter)
             heat.plan(done - heat.done)  # compiles
             begin = time.perf_counter()
             u = heat.advance(done)
             seconds += time.perf_counter() - begin
+            progress.show(done - first)
             if given.checkpoint:
                 grid.save(given.checkpoint, u=u, done=done)
+        progress.close()
         if given.verify:  # at each step, a sum of numbers that are not negative rounds to within 2 eps of itself
             right, kind = eigenmode(grid, done), np.finfo(given.dtype)
             wrong = abs(grid.interior(u) - right) / (4 * (done + 1) * (kind.eps * right + kind.tiny))

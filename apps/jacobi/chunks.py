@@ -59,10 +59,11 @@ class Chunks(Solver):
         halo = max(1, min(rows // ROWS_PER_SWEEP, MOST_DEPTH))
         super().__init__(team, problem, halo)
         self._engine = "plain" if self.engine == "blocked" and halo == 1 else self.engine  # which needs deeper halos
-        self._first = self.fields.old.copy()  # the first field of a chunk
         self._most = LOOP_SWEEPS[team.backend]
         self._layout = layout(self._most)
-        self._state = array_module(team).zeros(self._layout.itemsize // 8, "int64")
+        with self.stream:
+            self._first = self.fields.old.copy()  # the first field of a chunk
+            self._state = array_module(team).zeros(self._layout.itemsize // 8, "int64")
         self._more = self._state[MORE : MORE + 1].view("float64")
         self._readback, self._end = Readback(team, self._state), team.kernel(end_chunk, "float64")
         self._plans: dict[tuple[Kind, int], Any] = {}  # by the present field, too

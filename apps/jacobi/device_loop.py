@@ -78,7 +78,9 @@ class DeviceLoop(SweepBySweep):
         return words["table"][due[due < words["valid"]]].view("float64")  # type: ignore[no-any-return]
 
     def repeated(self, body: Callable[[Any], None], n: int) -> Callable[[Any], None]:
-        return self.team.plan_loop(body, array_module(self.team).ones(1), 0.5, n)  # type: ignore[no-any-return]
+        with self.stream:
+            more = array_module(self.team).ones(1)
+        return self.team.plan_loop(body, more, 0.5, n)  # type: ignore[no-any-return]
 
     def _loop(self) -> Any:
         """The loop that begins with the present field."""

@@ -37,9 +37,9 @@ def nvidia_lines(
     serial_s: of one PE for as many sweeps;  variants: of one PE, and of the run
     Where PEs share cores or GPUs, there is no efficiency.
     """
-    one, all_pes = (f"{name}: {fixed(s, 4)} s" for name, s in zip(variants, (serial_s, runtime_s), strict=True))
+    alone, together = (f"{name}: {fixed(s, 4)} s" for name, s in zip(variants, (serial_s, runtime_s), strict=True))
     ratio = serial_s / runtime_s
-    times = f"1 PE, {one}, {counted(n_pes, 'PE')}, {all_pes}, speedup: {ratio:.2f}"
+    times = f"1 PE, {alone}, {counted(n_pes, 'PE')}, {together}, speedup: {ratio:.2f}"
     gained = f", efficiency: {100 * ratio / n_pes:.2f} %" if processors.number >= n_pes else ""
     where = f"{counted(n_pes, 'PE')} on {counted(processors.number, processors.kind)}."
     return [where, f"{problem.ny}x{problem.nx}: {times}{gained}"]
@@ -60,5 +60,5 @@ def ending(problem: Problem, outcome: Outcome, runtime_s: float, sweeps: int) ->
     """How the solve ended, and its speed.  sweeps: those of ``runtime_s``, without those before a restart"""
     norm = f", norm {outcome.history[-1][1]:.6e}" if outcome.history else ""
     sweep_us = 1e6 * runtime_s / max(sweeps, 1)
-    rate = f"{sweep_us:.1f} us an iteration, {problem.nx * problem.ny / sweep_us / 1e3:.3f} GLUP/s"
+    rate = f"{sweep_us:.1f} us an iteration, {problem.nx * problem.ny / sweep_us / 1e3:.4g} GLUP/s"
     return f"Stopped after {outcome.iterations} iterations ({ENDINGS[outcome.reason]}){norm}; {rate}"

@@ -37,7 +37,7 @@ def program(comm: Any, argv: list[str] | None) -> int:
         wrong = next((f"--verify {options.verify}: {one}" for one in team.gather(why) if one), "")
         try:
             solver = None if wrong else make_solver(team, problem, options.variant)
-        except ValueError as error:
+        except (pennympi.SymmetricHeapExhausted, ValueError) as error:
             solver, wrong = None, str(error)
         if solver is None:
             team.finalize()
