@@ -65,6 +65,7 @@ class AppKernel:
         self._fitting = [_fitting(one, dtype) for one in self._annotations]
         self._compiled: dict[str, Kernel] = {}
         self._fields_of = cache(types_of_fields)
+        self._is_flat = cache(lambda record: not any(map(is_record, types_of_fields(record).values())))
         self._checked: dict[str, CheckedKernel | None] = {}
 
     def __call__(self, blocks: int, *args: Any, stream: Any = None, threads: int | None = None) -> None:
@@ -194,6 +195,8 @@ class AppKernel:
             return [arg]
         if not isinstance(arg, annotation):
             raise TypeError(f"kernel {self._name} takes a {annotation.__name__} as {name}, not {type(arg).__name__}")
+        if self._is_flat(annotation):
+            return [*arg]
         fields = zip(arg, self._fields_of(annotation).items(), strict=True)
         return [number for value, (field, one) in fields for number in self._numbers_of(value, field, one)]
 

@@ -1,7 +1,7 @@
 """Heat in a cube, on several GPUs or CPUs:  mpirun -np 4 python -m apps.heat3d --plot heat.png
 
 mpirun -np 4 python -m apps.heat3d --nx 512 --dtype float32 --verify   PASS or FAIL, exit status 0 or 1
-mpirun -np 4 python -m apps.heat3d --engine blocked --depth 2          two steps a pass, halos of two points
+mpirun -np 4 python -m apps.heat3d --engine blocked --depth 2          two steps a pass, halos of two points, not three
 mpirun -np 3 python -m apps.heat3d --checkpoint run.h5 --every 100     with --restart on any number of PEs: goes on
 
 A step makes of a point an eighth of its six neighbours and of twice itself, explicit Euler; beyond the cube all is 0.
@@ -18,6 +18,10 @@ from mpi4py import MPI
 
 import pennympi
 from pennympi.kernels.block import real
+
+from ..program.progress import Progress
+
+DEPTH = 3  # steps of a pass over memory, if --depth gives no other number
 
 
 def step(here, before, after, above, below, left, right):
@@ -79,7 +83,7 @@ def plot(path, u, title):
 def options():
     """The command line."""
     parser = argparse.ArgumentParser(prog="python -m apps.heat3d")
-    defaults = {"nx": 128, "ny": 128, "nz": 128, "niter": 1000, "every": 1000, "dims": "0,0,0", "dtype": "float64"}
+    defaults = {"nx": 128, "ny": 128, "nz": 128, "niter": 1000, "every": 200, "dims": "0,0,0", "dtype": "float64"}
     for name, value in (defaults | {"plot": "", "checkpoint": "", "depth": 0}).items():
         parser.add_argument(f"--{name}", type=type(value), default=value)
     parser.add_argument("--engine", choices=("auto", "plain", "blocked", "resident"), default="auto")
@@ -91,12 +95,19 @@ def options():
     return given
 
 
+def make_grid(team, given):
+    """The grid, whose halos are as deep as the engines sweep at a time, if the parts have as many points."""
+    shape, dims = (given.nx, given.ny, given.nz), [int(p) for p in given.dims.split(",")]
+    dims = team.grid(shape, dims).dims
+    fewest = [n // p for n, p in zip(shape, dims, strict=True) if p > 1]
+    return team.grid(shape, dims, halo=given.depth or min([DEPTH, *fewest]))
+
+
 def main(given):
     """Run with these options; the exit status."""
     seconds, wrong = 0.0, 0.0
     with pennympi.init() as team:
-        dims = [int(p) for p in given.dims.split(",")]
-        grid, first = team.grid((given.nx, given.ny, given.nz), dims, halo=max(1, given.depth)), 0
+        grid, first = make_grid(team, given), 0
         x, y, z = ((i + 0.5) / n for i, n in zip(grid.coordinates(), grid.shape, strict=True))
         ball = (x - 0.4) ** 2 + (y - 0.4) ** 2 + (z - 0.6) ** 2 < 0.05  # 1 inside, else 0
         start = (eigenmode(grid, 0) if given.verify else ball).astype(given.dtype)
@@ -112,15 +123,17 @@ def main(given):
                 return 1
             start = grid.interior(u)
         heat = Heat(team, grid, start, first, given.engine, given.depth or None)
-        u, done = heat.u, first
+        u, done, progress = heat.u, first, Progress(team.me, given.niter - first)
         while done < given.niter:
             done = min(done + given.every, given.niter)
             heat.plan(done - heat.done)  # compiles
             begin = time.perf_counter()
             u = heat.advance(done)
             seconds += time.perf_counter() - begin
+            progress.show(done - first)
             if given.checkpoint:
                 grid.save(given.checkpoint, u=u, done=done)
+        progress.close()
         if given.verify:  # at each step, a sum of numbers that are not negative rounds to within 2 eps of itself
             right, kind = eigenmode(grid, done), np.finfo(given.dtype)
             wrong = abs(grid.interior(u) - right) / (4 * (done + 1) * (kind.eps * right + kind.tiny))

@@ -1,21 +1,52 @@
 """Many sweeps at a time by ``Grid.plan_sweep``: the library moves the halos, sums the norms, and has several engines.
 
-    stream | chunk of up to some hundred sweeps, with the norm of the last one, or of all | host reads norms | next chunk
+    loop of the device   keep the field | chunk of up to some hundred sweeps | least norm: another chunk, or the end
 
+The host comes back when a loop has ended, starts the next one, and reads the norms of the last one beside it.
 When a norm inside a chunk ends the solve, fewer sweeps are done again from the chunk's first field, which was kept.
 Read first: solver.py, ``chunk`` in problem.py, and ``relaxed`` in kernels.py.
 """
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from ..program.device import Readback, array_module
-from .kernels import relaxed
-from .problem import Problem, checked, chunk
+import numpy as np
+
+from ..program.device import Readback, address, array_module
+from .chunk_kernels import MORE, Chunk, end_chunk, layout
+from .kernels import THREADS, relaxed
+from .problem import Problem, chunk, due_iterations
 from .solver import Ends, Solver
 
 MOST_DEPTH = 8  # sweeps from one exchange to the next
 ROWS_PER_SWEEP = 4  # of a PE, at least: with fewer rows most of the work would be in the rows that neighbours wait for
 REHEARSED = 2000  # sweeps of a solve, among which nearly all of its kinds of chunks are
+LOOP_SWEEPS = {"cuda": 4096, "host": 256}  # of a loop at most; norms are shown when it has ended
+
+
+class Kind(NamedTuple):
+    """A kind of chunk.  norm: True, that of its last sweep; "every", those of all its sweeps; False, none"""
+
+    sweeps: int
+    norm: bool | str
+
+    @property
+    def norms(self) -> int:
+        """Number of norms."""
+        return self.sweeps if self.norm == "every" else int(self.norm)
+
+
+class Run(NamedTuple):
+    """A loop that was started.
+
+    start: sweeps before it;  due: iterations whose norms are due
+    places: where these norms are in the loop's table
+    """
+
+    kind: Kind
+    start: int
+    due: np.ndarray
+    places: np.ndarray
 
 
 class Chunks(Solver):
@@ -28,63 +59,110 @@ class Chunks(Solver):
         halo = max(1, min(rows // ROWS_PER_SWEEP, MOST_DEPTH))
         super().__init__(team, problem, halo)
         self._engine = "plain" if self.engine == "blocked" and halo == 1 else self.engine  # which needs deeper halos
-        self._first = array_module(team).empty_like(self.fields.old)  # the first field of a chunk
-        self._plans: dict[tuple[int, bool | str, int], tuple[Any, Readback | None]] = {}
-        self.plan(*chunk(problem, 0, problem.niter, False))  # raises where the engine cannot run
+        self._most = LOOP_SWEEPS[team.backend]
+        self._layout = layout(self._most)
+        with self.stream:
+            self._first = self.fields.old.copy()  # the first field of a chunk
+            self._state = array_module(team).zeros(self._layout.itemsize // 8, "int64")
+        self._more = self._state[MORE : MORE + 1].view("float64")
+        self._readback, self._end = Readback(team, self._state), team.kernel(end_chunk, "float64")
+        self._plans: dict[tuple[Kind, int], Any] = {}  # by the present field, too
+        self._loops: dict[tuple[Kind, int], Any] = {}
+        self.plan(Kind(*chunk(problem, 0, problem.niter, False)))  # raises where the engine cannot run
 
-    def plan(self, count: int, norm: bool | str) -> tuple[Any, Readback | None]:
-        """The plan of sweeps of the present field, and what reads its norms.  Collective.  Raises Unsupported."""
-        key = count, norm, self.fields.current
+    def plan(self, kind: Kind) -> Any:
+        """The plan of sweeps of the present field.  Collective.  Raises Unsupported."""
+        key = kind, self.fields.current
         if key not in self._plans:
             u, v = self.fields.old, self.fields.new
-            sweep = self.fields.grid.plan_sweep(relaxed, u, v, sweeps=count, norm=norm, engine=self._engine)
-            norms = sweep.norms if norm == "every" else sweep.norm
-            self._plans[key] = sweep, Readback(self.team, norms) if norm else None
+            sweep = self.fields.grid.plan_sweep(relaxed, u, v, sweeps=kind.sweeps, norm=kind.norm, engine=self._engine)
+            self._plans[key] = sweep
         return self._plans[key]
 
-    def sweep(self, count: int, norm: bool | str) -> list[float]:
-        """Sweep ``count`` times, and return the norms.  Collective."""
-        plan, readback = self.plan(count, norm)
-        plan(self.stream)
-        if count % 2:
+    def loop(self, kind: Kind) -> Any:
+        """The loop of chunks that begin with the present field.  Collective.  Raises Unsupported."""
+        key = kind, self.fields.current
+        if key not in self._loops:
+            self._loops[key] = self.team.plan_loop(self._body(kind), self._more, 0.5, self._most)
+        return self._loops[key]
+
+    def _body(self, kind: Kind) -> Callable[[Any], None]:
+        sweep, first, old = self.plan(kind), self._first, self.fields.old
+        norms = sweep.norms if kind.norm == "every" else sweep.norm
+        at = address(norms) if kind.norms else 0
+        end = Chunk(address(self._state), at, kind.norms, self.problem.tol)
+
+        def body(stream: Any) -> None:
+            if kind.norm == "every":
+                with stream:
+                    first[...] = old
+            sweep(stream)
+            self._end(1, end, stream=stream, threads=THREADS)
+
+        return body
+
+    def start(self, done: int, stop: int, show: bool) -> Run:
+        """Enqueue chunks of one kind, as many as a loop may have.  Collective."""
+        kind, n = Kind(*chunk(self.problem, done, stop, show)), 1
+        while kind.sweeps % 2 == 0 and (n + 1) * kind.sweeps <= self._most and done + n * kind.sweeps < stop:
+            if chunk(self.problem, done + n * kind.sweeps, stop, show) != kind:
+                break
+            n += 1
+        due = due_iterations(self.problem, done, done + n * kind.sweeps, show)
+        places = due - done if kind.norm == "every" else np.arange(n * kind.norms)
+        self._enqueue(kind, n, places)
+        return Run(kind, done, due, places)
+
+    def _enqueue(self, kind: Kind, n: int, places: np.ndarray) -> None:
+        words = np.zeros(1, self._layout)
+        words["stop"], words["table"][0, places] = n, 1
+        with self.stream:
+            self._state[...] = array_module(self.team).asarray(words.view("int64"))
+        self.loop(kind)(self.stream)
+        self._readback.start(self.stream)
+        if kind.sweeps % 2:
             self.fields.advance()
-        if readback is None:
-            return []
-        readback.start(self.stream)
-        return readback.wait().tolist()
 
     def sweeps(self, done: int, stop: int, show: bool, ends: Ends) -> bool:
-        while done < stop:
-            count, norm = chunk(self.problem, done, stop, show)
-            if norm == "every":
-                with self.stream:
-                    self._first[...] = self.fields.old
-            norms = self.sweep(count, norm)
-            done += count
-            for k, value in enumerate(norms, done - len(norms)):
-                if checked(k, self.problem.nccheck, show) and ends(k, value):
-                    if k + 1 < done:
-                        with self.stream:
-                            self.fields.old[...] = self._first
-                        self.sweep(k + 1 - (done - count), norm)  # the same norms, so that the machine code exists
-                    return True
+        run = self.start(done, stop, show) if done < stop else None
+        while run:
+            words = self._readback.wait().copy().view(self._layout)[0]
+            done = run.start + run.kind.sweeps * int(words["ran"])
+            following = None if words["ended"] or done >= stop else self.start(done, stop, show)
+            due, norms = run.due[run.due < done], words["table"][run.places[run.due < done]]
+            if ends(due, norms):
+                self._go_back(run.kind, int(done - 1 - due[np.argmax(~(norms > self.problem.tol))]))
+                return True
+            run = following
         return False
+
+    def _go_back(self, kind: Kind, sweeps: int) -> None:
+        """Undo the last sweeps of the last chunk.  The norm stays, so that the machine code exists."""
+        if sweeps:
+            with self.stream:
+                self.fields.old[...] = self._first
+            self.plan(Kind(kind.sweeps - sweeps, kind.norm))(self.stream)
+            if (kind.sweeps - sweeps) % 2:
+                self.fields.advance()
 
     def warm_up(self, show: bool = False) -> None:
         done, kinds = 0, []
         while done < min(self.problem.niter, REHEARSED):
-            kinds.append(chunk(self.problem, done, self.problem.niter, show))
-            done += kinds[-1][0]
+            kinds.append(Kind(*chunk(self.problem, done, self.problem.niter, show)))
+            done += kinds[-1].sweeps
+        self.team.compile([self._end])
         for kind in dict.fromkeys(kinds):
-            self.plan(*kind)  # which compiles
+            self.loop(kind)  # which compiles
             if self.team.backend == "cuda":
-                self.sweep(*kind)  # which loads
-        longest = max(self._plans, key=lambda key: key[0])
-        used = next(line for line in self._plans[longest][0].explain().splitlines() if line[0] == "*")
-        self.how = f"{longest[0]} sweeps by the engine {' '.join(used[1:].split())}"
+                self._enqueue(kind, 1, np.arange(0))  # which loads
+                self._readback.wait()
+        longest = max(self._plans, key=lambda key: key[0].sweeps)
+        used = next(line for line in self._plans[longest].explain().splitlines() if line[0] == "*")
+        self.how = f"{longest[0].sweeps} sweeps by the engine {' '.join(used[1:].split())}"
         self.finish()
         self.team.comm.Barrier()
 
     def free(self) -> None:
+        self._loops.clear()
         self._plans.clear()
         super().free()

@@ -4,12 +4,25 @@ The ny-2 inner rows of the ring and the nx-2 columns that are not fixed are a gr
 its halo.  Where the rows do not divide evenly, the first PEs have one more (in NVIDIA's sample, the last ones).
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..program.device import array_module, to_numpy
 from .problem import Problem, column
+
+
+class Edges(NamedTuple):
+    """Rows of a field whose halo is one row deep, without the fixed columns, for puts to the neighbours.
+
+    first, last: this PE's edge rows
+    halo_above: the halo above, also on the PE below;  halo_below: where the PE above has its halo below
+    """
+
+    first: Any
+    last: Any
+    halo_above: Any
+    halo_below: Any
 
 
 class Fields:
@@ -28,6 +41,7 @@ class Fields:
         self.up, self.down = grid.neighbour("x-"), grid.neighbour("x+")
         self.arrays = [grid.zeros(problem.dtype) for _ in range(2)]
         self.taller = team.gather(self.rows)[self.up]
+        self._edges = [self._edges_of(array) for array in self.arrays]
         team.synchronize()  # until all is zero
 
     @property
@@ -39,6 +53,18 @@ class Fields:
     def new(self) -> Any:
         """The field that the next sweep writes."""
         return self.arrays[1 - self.current]
+
+    @property
+    def edges_of_new(self) -> Edges:
+        """The edges of the field that the next sweep writes."""
+        return self._edges[1 - self.current]
+
+    def _edges_of(self, array: Any) -> Edges:
+        tall = array_module(self.team).lib.stride_tricks.as_strided(  # the PE above may have a row more
+            array, (self.taller + 2, self.problem.nx), array.strides
+        )
+        inner = slice(1, -1)
+        return Edges(array[1, inner], array[self.rows, inner], array[0, inner], tall[self.taller + 1, inner])
 
     def advance(self) -> None:
         """Make the new field the present one; a second call goes back."""

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from mpi4py import MPI
 
 from pennympi.kernels.in_kernel import WORDS, SumWords
@@ -10,14 +11,12 @@ from pennympi.kernels.sweep.norm import COPIES, norm_of
 
 from ..program.device import Readback, address, array_module
 from .loop_kernels import Turn
-from .problem import Problem, checked
+from .problem import Problem, next_due
 from .solver import Ends, SweepBySweep
 
 
 class HostLoop(SweepBySweep):
-    """exchange: (stream) exchanges the edge rows of ``fields.new``, in stream order
-    overlaps: whether the edge rows and their exchange run on a stream of their own, while the inner rows are swept
-    """
+    """overlaps: whether the edge rows and their exchange run on a stream of their own, while the inner rows are swept"""
 
     exchange: Callable[[Any], None]
     overlaps = False
@@ -28,24 +27,30 @@ class HostLoop(SweepBySweep):
         self._readback = Readback(team, self.words)
         self._push = team.stream(priority="high")
 
-    def sweep(self, turn: Turn) -> None:
-        """Enqueue one sweep from ``fields.old`` to ``fields.new``, and the exchange of the new halos."""
+    def sweep(self, stream: Any, turn: Turn) -> None:
         if self.overlaps:
-            self._push.wait_event(self.stream.record())
+            self._push.wait_event(stream.record())
             self.launch(self._push, turn, inner=False)
-            self.launch(self.stream, turn, edges=False)
+            self.launch(stream, turn, edges=False)
             self.exchange(self._push)
-            self.stream.wait_event(self._push.record())
+            stream.wait_event(self._push.record())
         else:
-            self.launch(self.stream, turn)
-            self.exchange(self.stream)
+            self.launch(stream, turn)
+            self.exchange(stream)
+
+    def repeated(self, body: Callable[[Any], None], n: int) -> Callable[[Any], None]:
+        def run(stream: Any) -> None:
+            for _ in range(n):
+                body(stream)
+
+        return run
 
     def sweeps(self, done: int, stop: int, show: bool, ends: Ends) -> bool:
         for k in range(done, stop):
-            due = checked(k, self.problem.nccheck, show)
-            self.sweep(Turn(0, 0, address(self.words) if due else 0, 0.0))
+            due = next_due(self.problem, k, show) == k
+            self.sweep(self.stream, Turn(0, 0, address(self.words) if due else 0, 0.0, 0))
             self.fields.advance()
-            if due and ends(k, self.norm()):
+            if due and ends(np.array([k]), np.array([self.norm()])):
                 return True
         return False
 

@@ -44,13 +44,14 @@ def sweep(item_bytes: Static[int], ctx, band: Band, near: Near, turn: Turn):
         loop = loop_at(turn.state)
         does_run, k = runs(turn), read_epoch(loop.before, 0) + turn.number
         due, epoch = read_epoch(loop.due, turn.number), read_epoch(loop.epoch, 0) + k
-        if number == 0:
+        if turn.decides != 0 and number == 0:
             decide(turn)
             if does_run:
                 write_epoch(loop.ran, 0, k + 1)
-        if number == 0 or not does_run:
+        number = number - turn.decides
+        if number < 0 or not does_run:
             return
-        words, number = words if due != 0 else 0, number - 1
+        words = words if due != 0 else 0
     top, stop, left, right = tile(band, number)
     is_edge = near.signals != 0 and (top == 1 or top == band.rows)
     if is_edge:

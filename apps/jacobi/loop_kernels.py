@@ -21,12 +21,17 @@ class Turn(NamedTuple):
     state: address of the loop's words; 0: the host makes the loop
     words: address of the set for the sweep's norm, zero before it; 0: no norm is due
     tol:   a norm up to this ends the loop
+    decides: 1 if the first block of the launch tests the norm of the sweep before
     """
 
     number: int
     state: int
     words: int
     tol: float
+    decides: int
+
+
+NO_LOOP = Turn(0, 0, 0, 0.0, 0)  # a sweep without a norm
 
 
 def runs(turn: Turn):

@@ -14,10 +14,12 @@ from ..program.arguments import Parser, at_least, fail
 from ..program.outcome import FAILED, STATUSES, Outcome
 from . import storage, variants, verify
 from .problem import CHOICES, RANGES, Problem
+from .solver import has_exchange
 
 DEFAULT = Problem(nx=1024, ny=1024)
+GPU_SIZE = 16384  # of nx and ny on GPUs
 FIXED = ("nx", "ny", "dtype", "bc")  # a restart cannot change these
-WRITTEN = ("checkpoint", "output", "plot")
+WRITTEN = ("checkpoint", "output", "plot", "timeline")
 
 
 def _table(title: str, rows: Iterable[tuple[Any, str]]) -> str:
@@ -45,7 +47,9 @@ def parser(comm: Any) -> argparse.ArgumentParser:
 
     def of_problem(name: str, text: str) -> None:
         kind: dict[str, Any] = {"type": RANGES[name]} if name in RANGES else {"choices": CHOICES[name]}
-        g.add_argument(f"--{name}", default=argparse.SUPPRESS, help=f"{text} ({getattr(DEFAULT, name)})", **kind)
+        on_gpus = f"; on GPUs {GPU_SIZE}" if name in ("nx", "ny") else ""
+        default = f"{getattr(DEFAULT, name)}{on_gpus}"
+        g.add_argument(f"--{name}", default=argparse.SUPPRESS, help=f"{text} ({default})", **kind)
 
     of_problem("nx", "columns, 2 of them fixed")
     of_problem("ny", "rows, 2 of them halo")
@@ -67,10 +71,12 @@ def parser(comm: Any) -> argparse.ArgumentParser:
     add = p.add_argument_group("results").add_argument
     text = "compare the result and print PASS or FAIL, see below (serial)"
     add("--verify", choices=verify.TABLE, nargs="?", const="serial", help=text)
-    add("--no-serial", action="store_true", help="do not time the same sweeps on one PE alone")
+    add("--no-serial", action="store_true", help="time the solve alone, not one PE, sweeps and exchanges")
     add("--csv", action="store_true", help="print NVIDIA's csv line and nothing else")
     add("--output", type=Path, metavar="FILE.h5", help="write the field and the history of norms")
     add("--plot", type=Path, metavar="FILE.png", help="draw the field and the history of norms")
+    text = "draw the streams of one sweep of PE 0 (not with device, single, blocked, resident, auto)"
+    add("--timeline", type=Path, metavar="FILE.svg", help=text)
     return p
 
 
@@ -121,9 +127,11 @@ def _first_error(options: argparse.Namespace, problem: Problem, outcome: Outcome
         return f"{done}: give a larger --niter than {problem.niter}"
     if options.plot and not find_spec("matplotlib"):
         return "matplotlib is not installed: pip install matplotlib, or leave --plot out"
+    if options.timeline and not has_exchange(variants.TABLE[options.variant].Variant):
+        return f"--variant {options.variant} has no exchange of its own: leave --timeline out, or take another variant"
     named = [(name, getattr(options, name)) for name in WRITTEN if getattr(options, name)]
     if len({os.path.realpath(path) for _, path in named}) < len(named):
-        return "--checkpoint, --output and --plot are different files: take another name for one of them"
+        return f"--{', --'.join(WRITTEN)} are different files: take another name for one of them"
     for name, path in named:
         if reason := storage.why_unwritable(path):
             return f"--{name} {path} cannot be written: {reason}"

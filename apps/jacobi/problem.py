@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -71,14 +72,21 @@ def initial_field(ny: int, nx: int, kind: str, dtype: str) -> np.ndarray:
     return field
 
 
-def shown(iteration: int, nccheck: int) -> bool:
-    """Whether the norm of this iteration is printed: as NVIDIA's sample does, but no oftener than every ``nccheck``."""
+def shown(iteration: Any, nccheck: int) -> Any:
+    """Whether the norm of an iteration, or array of them, is printed: as by NVIDIA's sample, or every ``nccheck``."""
     return iteration % max(nccheck, SHOW_EVERY) == 0
 
 
-def checked(iteration: int, nccheck: int, show: bool) -> bool:
-    """Whether the norm of this iteration is computed.  show: whether norms are printed"""
-    return iteration % nccheck == 0 or (show and shown(iteration, nccheck))
+def due_iterations(problem: Problem, start: int, stop: int, show: bool) -> np.ndarray:
+    """The iterations from ``start`` to ``stop`` whose norms are computed.  show: whether norms are printed"""
+    k = np.arange(start, stop)
+    return k[(k % problem.nccheck == 0) | (show & shown(k, problem.nccheck))]
+
+
+def next_due(problem: Problem, iteration: int, show: bool) -> int:
+    """The first iteration, from this one on, whose norm is computed."""
+    steps = [problem.nccheck, max(problem.nccheck, SHOW_EVERY)][: 1 + show]
+    return min(-(-iteration // step) * step for step in steps)
 
 
 def chunk(problem: Problem, done: int, stop: int, show: bool) -> tuple[int, bool | str]:
@@ -87,7 +95,7 @@ def chunk(problem: Problem, done: int, stop: int, show: bool) -> tuple[int, bool
     stop: the last sweep's number, and one;  show: whether printed norms are computed, too
     """
     most = min(stop, done + MOST_SWEEPS)
-    due = [k for k in range(done, most) if checked(k, problem.nccheck, show)]
-    if due and problem.nccheck > OFTEN:
-        return due[0] + 1 - done, True
-    return most - done, "every" if due else False
+    due = next_due(problem, done, show)
+    if due < most and problem.nccheck > OFTEN:
+        return due + 1 - done, True
+    return most - done, "every" if due < most else False

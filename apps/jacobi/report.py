@@ -1,5 +1,6 @@
 """What a run prints: the lines of NVIDIA's sample, so that runs can be compared, and how the solve ended."""
 
+from ..program.device import Processors
 from ..program.outcome import Outcome
 from .problem import Problem
 
@@ -11,22 +12,42 @@ ENDINGS = {
 }
 
 
+def fixed(x: float, digits: int) -> str:
+    """A number with so many digits after the point, or in powers of ten where these would be zeros."""
+    text = f"{x:0.{digits}f}"
+    return text if float(text) or not x else f"{x:.{digits}e}"
+
+
 def header(problem: Problem, sweeps: int, what: str = "Jacobi") -> str:
-    """The line that NVIDIA's sample prints before the norms: of the run on all PEs, or of the "Single GPU jacobi"."""
+    """The line that NVIDIA's sample prints before the norms: of the run on all PEs, or on a single one."""
     mesh = f"{problem.ny} x {problem.nx} mesh with norm check every {problem.nccheck} iterations"
     return f"{what} relaxation: {sweeps} iterations on {mesh}"
 
 
 def norm_line(iteration: int, norm: float) -> str:
     """A norm as NVIDIA's sample prints it."""
-    return f"{iteration:5d}, {norm:0.6f}"
+    return f"{iteration:5d}, {fixed(norm, 6)}"
 
 
-def nvidia_lines(problem: Problem, n_pes: int, runtime_s: float, serial_s: float) -> list[str]:
-    """The last two lines of NVIDIA's sample.  serial_s: of one PE for as many sweeps; 0 if that is not known"""
-    times, ratio = f"1 GPU: {serial_s:8.4f} s, {n_pes} GPUs: {runtime_s:8.4f} s", serial_s / runtime_s
-    gained = f"speedup: {ratio:8.2f}, efficiency: {ratio / n_pes * 100:8.2f}"
-    return [f"Num GPUs: {n_pes}.", f"{problem.ny}x{problem.nx}: {times}, {gained}"]
+def nvidia_lines(
+    problem: Problem, n_pes: int, processors: Processors, runtime_s: float, serial_s: float, variants: tuple[str, str]
+) -> list[str]:
+    """The last two lines of NVIDIA's sample.
+
+    serial_s: of one PE for as many sweeps;  variants: of one PE, and of the run
+    Where PEs share cores or GPUs, there is no efficiency.
+    """
+    alone, together = (f"{name}: {fixed(s, 4)} s" for name, s in zip(variants, (serial_s, runtime_s), strict=True))
+    ratio = serial_s / runtime_s
+    times = f"1 PE, {alone}, {counted(n_pes, 'PE')}, {together}, speedup: {ratio:.2f}"
+    gained = f", efficiency: {100 * ratio / n_pes:.2f} %" if processors.number >= n_pes else ""
+    where = f"{counted(n_pes, 'PE')} on {counted(processors.number, processors.kind)}."
+    return [where, f"{problem.ny}x{problem.nx}: {times}{gained}"]
+
+
+def counted(n: int, noun: str) -> str:
+    """A number of things."""
+    return f"{n} {noun}{'s' * (n != 1)}"
 
 
 def csv_line(problem: Problem, n_pes: int, runtime_s: float, serial_s: float) -> str:
@@ -39,5 +60,5 @@ def ending(problem: Problem, outcome: Outcome, runtime_s: float, sweeps: int) ->
     """How the solve ended, and its speed.  sweeps: those of ``runtime_s``, without those before a restart"""
     norm = f", norm {outcome.history[-1][1]:.6e}" if outcome.history else ""
     sweep_us = 1e6 * runtime_s / max(sweeps, 1)
-    rate = f"{sweep_us:.1f} us an iteration, {problem.nx * problem.ny / sweep_us / 1e3:.3f} GLUP/s"
+    rate = f"{sweep_us:.1f} us an iteration, {problem.nx * problem.ny / sweep_us / 1e3:.4g} GLUP/s"
     return f"Stopped after {outcome.iterations} iterations ({ENDINGS[outcome.reason]}){norm}; {rate}"

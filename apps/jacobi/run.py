@@ -12,13 +12,13 @@ from mpi4py import MPI
 import pennympi
 
 from ..program.arguments import fail
+from ..program.device import processors
 from ..program.outcome import FAILED, Outcome
 from ..program.run_on_pe0 import run_on_pe0
-from . import report, serial, storage, verify
-from .options import parse
+from . import hidden, report, serial, storage, timeline, verify
+from .options import GPU_SIZE, parse
 from .plot import draw, sampled
-from .problem import Problem, shown
-from .solver import OnNorm, Solver
+from .solver import OnNorm, Solver, SweepBySweep, has_exchange
 from .variants import heap_bytes, make_solver
 
 
@@ -30,11 +30,14 @@ def program(comm: Any, argv: list[str] | None) -> int:
     except (pennympi.Unsupported, pennympi.SymmetricHeapExhausted, ValueError) as error:
         fail(comm, str(error))
     with team:
+        if team.backend == "cuda" and not options.restart:
+            sizes: dict[str, Any] = {name: GPU_SIZE for name in ("nx", "ny") if not hasattr(options, name)}
+            problem = replace(problem, **sizes)
         why = verify.TABLE[options.verify].why_not(team, problem) if options.verify else ""
         wrong = next((f"--verify {options.verify}: {one}" for one in team.gather(why) if one), "")
         try:
             solver = None if wrong else make_solver(team, problem, options.variant)
-        except ValueError as error:
+        except (pennympi.SymmetricHeapExhausted, ValueError) as error:
             solver, wrong = None, str(error)
         if solver is None:
             team.finalize()
@@ -55,12 +58,20 @@ def _run(solver: Solver, options: Namespace, outcome: Outcome) -> int:
             print(*lines, sep="\n", flush=True)
 
     def on_norm(iteration: int, norm: float) -> None:
-        if shown(iteration, problem.nccheck):
-            say(report.norm_line(iteration, norm))
+        say(report.norm_line(iteration, norm))
 
     began_at, show = outcome.iterations, not options.csv
-    sweep_s = 0.0 if options.no_serial else _time_serial(team, problem, show, on_norm, say)
+    sweep_s, serial_variant = 0.0, ""
+    if not options.no_serial:
+        sweep_s, serial_variant = _time_serial(solver, options.variant, show, on_norm, say)
     solver.warm_up(show)
+    units, hidden_line = processors(team), ""
+    if isinstance(solver, SweepBySweep) and has_exchange(type(solver)):
+        if show and not options.no_serial and 1 < team.n_pes <= units.number:
+            hidden_line = hidden.line(solver)
+        if options.timeline:
+            work, title = timeline.spans(solver), f"{options.variant}, {problem.ny} x {problem.nx}, PE 0 of {team.n_pes}"
+            run_on_pe0(team.comm, lambda: timeline.draw(options.timeline, title, work))
     if options.restart:
         storage.resume(solver, options.restart)
         say(f"Going on from iteration {began_at} of {options.restart}")
@@ -71,8 +82,9 @@ def _run(solver: Solver, options: Namespace, outcome: Outcome) -> int:
     sweeps = outcome.iterations - began_at
     serial_s = sweep_s * sweeps
     if serial_s:
-        say(*report.nvidia_lines(problem, team.n_pes, runtime_s, serial_s))
-    say(report.ending(problem, outcome, runtime_s, sweeps))
+        names = serial_variant, options.variant
+        say(*report.nvidia_lines(problem, team.n_pes, units, runtime_s, serial_s, names))
+    say(*filter(None, [hidden_line]), report.ending(problem, outcome, runtime_s, sweeps))
     complaint = storage.save(solver, outcome, options.output) if options.output else ""
     if options.plot:
         rows, ended = sampled(solver), {"iterations": "not converged"}.get(outcome.reason, outcome.reason)
@@ -93,19 +105,24 @@ def _run(solver: Solver, options: Namespace, outcome: Outcome) -> int:
     return outcome.status() if passed and not complaint else FAILED
 
 
-def _time_serial(team: Any, problem: Problem, show: bool, on_norm: OnNorm, say: Callable[..., None]) -> float:
-    """Seconds of a sweep on PE 0 alone, while the others sleep; 0.0 if a PE's memory is too small.  Collective."""
+def _time_serial(
+    solver: Solver, variant: str, show: bool, on_norm: OnNorm, say: Callable[..., None]
+) -> tuple[float, str]:
+    """Seconds of a sweep on PE 0 alone, while the others sleep, and by which variant.  Collective.
 
+    (0.0, "") if a PE's memory is too small.
+    """
+    team, problem = solver.team, solver.problem
     if not serial.reserve(team, problem):
-        return 0.0
+        return 0.0, ""
 
-    def work() -> float:
+    def work() -> tuple[float, str]:
         sweeps = problem.niter if team.backend == "cuda" else min(problem.niter, serial.HOST_SWEEPS)
-        say(report.header(problem, sweeps, "Single GPU jacobi"))
-        outcome, seconds, _ = serial.solve(team, replace(problem, niter=sweeps), show, on_norm)
-        return seconds / outcome.iterations
+        say(report.header(problem, sweeps, f"Single {'GPU' if team.backend == 'cuda' else 'PE'} jacobi"))
+        alone = serial.solve(team, replace(problem, niter=sweeps), show, on_norm, variant=variant)
+        return alone.seconds / alone.outcome.iterations, alone.variant
 
-    return float(team.comm.bcast(run_on_pe0(team.comm, work)))
+    return team.comm.bcast(run_on_pe0(team.comm, work))  # type: ignore[no-any-return]
 
 
 def _solve(solver: Solver, options: Namespace, outcome: Outcome, show: bool, on_norm: OnNorm) -> float:

@@ -1,7 +1,8 @@
 """The same sweeps on one PE alone: what speedup refers to, and what ``--verify serial`` compares with."""
 
 import time
-from typing import Any
+from contextlib import suppress
+from typing import Any, NamedTuple
 
 import numpy as np
 from mpi4py import MPI
@@ -10,16 +11,17 @@ import pennympi
 
 from ..program.device import free_bytes
 from ..program.outcome import Outcome
+from .chunks import Chunks
 from .problem import Problem
-from .solver import OnNorm
-from .variants import heap_bytes, make_solver, two_fields_bytes
+from .solver import OnNorm, Solver
+from .variants import TABLE, heap_bytes, make_solver, two_fields_bytes
 
 HOST_SWEEPS = 50  # that a CPU does at most to time them
 
 
 def fits(team: Any, problem: Problem) -> bool:
-    """Whether both fields, and on a CPU two copies of the result, fit on this PE, with a tenth of its memory to spare."""
-    return (4 if team.backend == "host" else 2) * problem.field_bytes < 0.9 * free_bytes(team)
+    """Whether three fields, and on a CPU two copies of the result, fit on this PE, with a tenth of its memory free."""
+    return (5 if team.backend == "host" else 3) * problem.field_bytes < 0.9 * free_bytes(team)
 
 
 def reserve(team: Any, problem: Problem) -> bool:
@@ -34,19 +36,41 @@ def reserve(team: Any, problem: Problem) -> bool:
     return True
 
 
+class Alone(NamedTuple):
+    """A solve on one PE.  field: (ny - 2, nx)"""
+
+    outcome: Outcome
+    seconds: float
+    field: np.ndarray
+    variant: str
+
+
 def solve(
-    team: Any, problem: Problem, show: bool = False, on_norm: OnNorm | None = None, initial: np.ndarray | None = None
-) -> tuple[Outcome, float, np.ndarray]:
-    """(outcome, seconds, the field (ny - 2, nx)) of the variant ``single`` on this PE, after ``reserve``.
+    team: Any,
+    problem: Problem,
+    show: bool = False,
+    on_norm: OnNorm | None = None,
+    initial: np.ndarray | None = None,
+    variant: str = "single",
+) -> Alone:
+    """A solve on this PE, after ``reserve``, by the variant if it is one of ``chunks.py`` and can run, else ``single``.
 
     Nothing is collective.
     """
     with pennympi.init(MPI.COMM_SELF, backend=team.backend, heap_bytes=heap_bytes(problem, 1)) as alone:
-        solver = make_solver(alone, problem, "single")
-        solver.warm_up()
+        solver, variant = _solver(alone, problem, variant)
+        solver.warm_up(show)
         solver.reset(initial)
         start = time.perf_counter()
         outcome = solver.run(show, on_norm)
         seconds, field = time.perf_counter() - start, solver.fields.own().copy()
         solver.free()
-    return outcome, seconds, field
+    return Alone(outcome, seconds, field, variant)
+
+
+def _solver(alone: Any, problem: Problem, variant: str) -> tuple[Solver, str]:
+    """The solver, and its variant: a grid on one PE may be too large for the resident engine."""
+    if issubclass(TABLE[variant].Variant, Chunks):  # type: ignore[attr-defined]
+        with suppress(ValueError):
+            return make_solver(alone, problem, variant), variant
+    return make_solver(alone, problem, "single"), "single"

@@ -12,11 +12,11 @@ from ..program.outcome import Outcome
 from .fields import Fields
 from .kernels import ROWS, THREADS, sweep
 from .loop_kernels import Turn
-from .problem import Problem
+from .problem import Problem, shown
 from .tiles import HIGH, Band, Near, tiles_across
 
 OnNorm = Callable[[int, float], None]
-Ends = Callable[[int, float], bool]
+Ends = Callable[[np.ndarray, np.ndarray], bool]
 NO_NEIGHBOURS = Near(0, 0, 0, 0, 0)
 BLOCKS = 1  # of a sweep on each multiprocessor at least: tiles of a small grid have fewer rows to reach it
 
@@ -45,15 +45,19 @@ class Solver:
         """Sweep from ``outcome`` (None: the start) to iteration ``stop`` (None: niter) or convergence.  Collective.
 
         show:    compute the norms that are printed, too (``problem.checked``)
-        on_norm: called with (iteration, norm) of every norm
+        on_norm: called with (iteration, norm) of every norm that is printed
         Returns ``outcome``, updated.  Raises PeerTimeout.
         """
         outcome, stop = outcome or Outcome(), self.problem.niter if stop is None else stop
 
-        def ends(iteration: int, norm: float) -> bool:
+        def ends(iterations: np.ndarray, norms: np.ndarray) -> bool:
+            before = len(outcome.history)
+            ended = outcome.add(iterations, norms, self.problem.tol)
             if on_norm:
-                on_norm(iteration, norm)
-            return outcome.add(iteration, norm, self.problem.tol)
+                added = outcome.history[before:]
+                for k in np.flatnonzero(shown(iterations[: len(added)], self.problem.nccheck)):
+                    on_norm(*added[k])
+            return ended
 
         with named_range(self.team, "Jacobi solve"):
             if not self.sweeps(outcome.iterations, stop, show, ends):
@@ -62,7 +66,7 @@ class Solver:
         return outcome
 
     def sweeps(self, done: int, stop: int, show: bool, ends: Ends) -> bool:
-        """Sweep from iteration ``done`` to ``stop``, or until ends(iteration, norm).  Returns whether a norm ended it."""
+        """Sweep from iteration ``done`` to ``stop``, or until ends(iterations, norms).  Returns whether they ended."""
         raise NotImplementedError
 
     def finish(self) -> None:
@@ -71,7 +75,7 @@ class Solver:
 
     def warm_up(self, show: bool = False) -> None:
         """Do all that ``run`` does once, to compile and load everything.  Overwrites the field.  Collective."""
-        self.sweeps(0, 2, False, lambda iteration, norm: False)
+        self.sweeps(0, 2, False, lambda iterations, norms: False)
         self.finish()
         self.team.comm.Barrier()
 
@@ -80,21 +84,49 @@ class Solver:
         self.fields.free()
 
 
+def has_exchange(kind: type) -> bool:
+    """Whether the sweep and the exchange of a variant are separate launches."""
+    return issubclass(kind, SweepBySweep) and kind.exchange is not None
+
+
 class SweepBySweep(Solver):
-    """Base of the variants that enqueue one sweep at a time, by the kernel of ``kernels.py``."""
+    """Base of the variants that enqueue one sweep at a time, by the kernel of ``kernels.py``.
+
+    exchange: (stream) enqueues the exchange of the edge rows of ``fields.new``; None: the sweep's kernel makes it
+    """
+
+    exchange: Callable[[Any], None] | None = None
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
         self._sweep = team.kernel(specialised(sweep, problem.item_bytes), problem.dtype, THREADS, resident=2)
         self._blocks = BLOCKS * multiprocessors(team) if team.backend == "cuda" else 1
+        self._bands: dict[tuple[int, bool, bool], tuple[Band, int]] = {}
+
+    def sweep(self, stream: Any, turn: Turn) -> None:
+        """Enqueue a sweep from ``fields.old`` to ``fields.new``, the exchange of new halos, and the sum of the norm."""
+        raise NotImplementedError
+
+    def repeated(self, body: Callable[[Any], None], n: int) -> Callable[[Any], None]:
+        """A function of a stream that enqueues n runs of a body, as the solver's own loop does.  Collective."""
+        raise NotImplementedError
 
     def launch(self, stream: Any, turn: Turn, near: Near = NO_NEIGHBOURS, edges: bool = True, inner: bool = True) -> None:
         """Enqueue the sweep of the first and the last row, and of those between them."""
+        key = self.fields.current, edges, inner
+        if key not in self._bands:
+            self._bands[key] = self._band(edges, inner)
+        band, tiles = self._bands[key]
+        turn = turn._replace(decides=int(inner and turn.state != 0))
+        if blocks := tiles + turn.decides:
+            self._sweep(blocks, band, near, turn, stream=stream, threads=THREADS)
+
+    def _band(self, edges: bool, inner: bool) -> tuple[Band, int]:
+        """The rows of a launch, and the number of their tiles."""
         fields, nx, high = self.fields, self.problem.nx, HIGH
         new, old, across = fields.new, fields.old, tiles_across(nx)
         n_edges, n_inner = min(fields.rows, 2) if edges else 0, max(fields.rows - 2, 0) if inner else 0
         while high > ROWS and across * -(-n_inner // high) < self._blocks:
             high //= 2
         band = Band(address(new), address(old), fields.rows, n_edges, high, nx, old.strides[0], old.itemsize)
-        if tiles := across * (n_edges + -(-n_inner // high)):
-            self._sweep(tiles + (turn.state != 0), band, near, turn, stream=stream, threads=THREADS)
+        return band, across * (n_edges + -(-n_inner // high))

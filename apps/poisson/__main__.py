@@ -77,7 +77,7 @@ def main(argv: list[str] | None = None) -> int:
         lines = [
             f"{problem.dtype} {problem.shape} over {solver.grid.dims} PEs, {team.backend}",
             f"{len(norms)} iterations, residual {norms[-1]:.3e}, {problem.tol:g} wanted",
-            f"{seconds:.4f} s, {us:.1f} us an iteration, {math.prod(problem.shape) / us / 1e3:.4f} GLUP/s",
+            f"{seconds:.4g} s, {us:.1f} us an iteration, {math.prod(problem.shape) / us / 1e3:.4g} GLUP/s",
         ]
         if given.verify and passed:
             passed, line = manufactured.judge(solver)

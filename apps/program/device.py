@@ -1,9 +1,11 @@
 """What differs between the arrays and devices of NumPy and CuPy."""
 
+import os
 from contextlib import nullcontext
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from mpi4py import MPI
 
 
 def array_module(team: Any) -> Any:
@@ -23,6 +25,21 @@ def to_numpy(x: Any) -> np.ndarray:
 def address(x: Any) -> int:
     """Address of the first element of an array."""
     return x.ctypes.data if isinstance(x, np.ndarray) else x.data.ptr
+
+
+class Processors(NamedTuple):
+    """What PEs run on.  kind: "GPU" or "core" """
+
+    kind: str
+    number: int
+
+
+def processors(team: Any) -> Processors:
+    """The processors of all PEs of a team.  Collective."""
+    is_gpu, host = team.backend == "cuda", MPI.Get_processor_name()
+    own = {array_module(team).cuda.Device().pci_bus_id} if is_gpu else os.sched_getaffinity(0)
+    found = {(name, one) for name, numbers in team.gather((host, own)) for one in numbers}
+    return Processors("GPU" if is_gpu else "core", len(found))
 
 
 def free_bytes(team: Any) -> int:

@@ -3,6 +3,8 @@
 import math
 from dataclasses import dataclass, field
 
+import numpy as np
+
 # Exit statuses.  A solve without convergence ends with 0, as in NVIDIA's samples.
 DONE, FAILED, BAD_ARGUMENTS, DIVERGED = range(4)
 STATUSES = {
@@ -26,13 +28,15 @@ class Outcome:
     reason: str = "iterations"
     history: list[tuple[int, float]] = field(default_factory=list)
 
-    def add(self, iteration: int, norm: float, tol: float) -> bool:
-        """Add a norm to the history; True if the solve ends with this iteration."""
-        self.history.append((iteration, norm))
-        if norm > tol:
+    def add(self, iterations: np.ndarray, norms: np.ndarray, tol: float) -> bool:
+        """Add norms to the history, up to the first one that ends the solve; True if one does."""
+        small = np.flatnonzero(~(norms > tol))
+        n = int(small[0]) + 1 if len(small) else len(norms)
+        self.history += zip(iterations[:n].tolist(), norms[:n].tolist(), strict=True)
+        if not len(small):
             return False
-        self.reason = "diverged" if math.isnan(norm) else "converged"
-        self.iterations = iteration + 1
+        self.reason = "diverged" if math.isnan(norms[n - 1]) else "converged"
+        self.iterations = int(iterations[n - 1]) + 1
         return True
 
     def status(self) -> int:

@@ -17,8 +17,8 @@ class Progress:
         self._is_shown, self._total, self._begin_s = pe == 0 and sys.stderr.isatty(), total, time.perf_counter()
         self._bar: Any = None
 
-    def show(self, iterations: int, residual: float) -> None:
-        """Show how many iterations are done, and the residual."""
+    def show(self, iterations: int, residual: float | None = None) -> None:
+        """Show how many iterations are done, and the residual, if there is one."""
         if not self._is_shown or time.perf_counter() - self._begin_s < SILENT_S:
             return
         if self._bar is None:
@@ -28,7 +28,8 @@ class Progress:
                 self._is_shown = False
                 return
             self._bar = tqdm(total=self._total, unit=" iterations", leave=False)
-        self._bar.set_postfix_str(f"residual {residual:.1e}", refresh=False)
+        if residual is not None:
+            self._bar.set_postfix_str(f"residual {residual:.1e}", refresh=False)
         self._bar.update(iterations - self._bar.n)
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ import pytest
 from collective_cases import CASES
 from gpu_code import AMPERE, HOPPER, ptx_of
 
+from apps.jacobi import chunk_kernels
 from apps.jacobi import kernels as jacobi_kernels
 from apps.poisson import kernels as poisson_kernels
 from apps.poisson import sums as poisson_sums
@@ -224,6 +225,14 @@ def test_jacobi(name, cc):
     assert len(sweep) >= (rows + 2) * vector // wide and moves.count("st") == rows * vector // wide
     assert len(re.findall(rf"\bmul\.rn\.{kind}", code)) >= rows * vector and ".local" not in code
     assert "red.global.add.u64" in code and "bar.sync" in code
+
+
+def test_the_end_of_a_chunk():
+    """All threads have tested their norms before one of them ends the loop, by a float64."""
+    kernel = chunk_kernels.end_chunk
+    code = ptx(kernel, "end_chunk", kinds=annotated_kinds(kernel), elements=DTYPES["float64"])
+    synced = code.index("bar.sync")
+    assert "ld.global.f64" in code[:synced] and "st.global.f64" in code[synced:] and ".local" not in code
 
 
 CONJUGATE = [  # kernel, dtype, sums that it reads, whether it adds

@@ -62,7 +62,7 @@ def test_the_program(team, run, tmp_path):
     status, text = run(*grid, "--verify", "--niter", 123)
     assert status == 0 and (team.me or re.search(r"^PASS error: 0\.\d+ of what", text, re.MULTILINE)), text
     run(*grid, "--niter", 35, "--every", 20, "--checkpoint", path)
-    how = ("--checkpoint", path, "--restart", "--engine", "blocked", "--depth", 2)
+    how = ("--checkpoint", path, "--restart", "--engine", "blocked")
     status, text = run(*grid, "--niter", 57, *how, "--plot", picture)
     assert status == 0 and (team.me or ("steps 35 to 57: " in text and picture.read_bytes()[:4] == b"\x89PNG")), text
     with h5py.File(path) as file:

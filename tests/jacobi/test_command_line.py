@@ -39,6 +39,7 @@ BAD = {
     # Sizes, and what does not go together
     "--ny 6": "4 inner rows (ny - 2) cannot be shared by 5 PEs: use a larger --ny or fewer PEs",
     "--nx 2147483647 --ny 2147483647": "exact for at most 17179869184: use a smaller --nx or --ny",
+    "--variant device --timeline x.svg": "--variant device has no exchange of its own: leave --timeline out",
     "--restart": "takes the one of --checkpoint",
     "--output same.h5 --checkpoint ./same.h5": "take another name for one of them",
     # Files

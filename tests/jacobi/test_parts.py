@@ -10,7 +10,7 @@ from limits import limited
 from mpi4py import MPI
 
 import pennympi
-from apps.jacobi import storage
+from apps.jacobi import report, storage
 from apps.jacobi.problem import Problem, column, initial_field
 from apps.jacobi.tiles import Near, signal_word
 from apps.jacobi.variants import make_solver
@@ -32,6 +32,11 @@ def test_boundary_columns():
     assert (field[:, 0] == field[:, -1]).all() and not field[:, 1:-1].any()
     ring = column(11, "periodic", "float64")
     assert ring[1] == 0 and abs(ring[0] - ring[-2]) < 1e-15 and abs(ring[-1] - ring[1]) < 1e-15
+
+
+def test_small_numbers_are_no_zeros():
+    assert [report.fixed(x, 4) for x in (12.5, 0.0, 4e-7)] == ["12.5000", "0.0000", "4.0000e-07"]
+    assert report.norm_line(7, 3e-8) == "    7, 3.000000e-08"
 
 
 def test_picture(tmp_path, monkeypatch):

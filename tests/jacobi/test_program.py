@@ -9,7 +9,7 @@ from mpi4py import MPI
 from apps.jacobi import storage
 
 COMM = MPI.COMM_WORLD
-S, X = r" *\d+\.\d{4}", r" *\d+\.\d\d"  # seconds and ratios in NVIDIA's line
+S, X = r"\d+\.\d{4}(e-\d\d)?", r"\d+\.\d\d"  # seconds and ratios in NVIDIA's line
 mpi = pytest.mark.mpi
 
 
@@ -28,13 +28,16 @@ def test_report_and_result(jacobi, folder):
         assert not printed
         return
     lines, mesh = printed.splitlines(), "on 75 x 101 mesh with norm check every 7 iterations"
-    assert re.fullmatch(rf"Single GPU jacobi relaxation: (50|120) iterations {mesh}", lines[0])
+    assert re.fullmatch(rf"Single (GPU|PE) jacobi relaxation: (50|120) iterations {mesh}", lines[0])
     assert f"Jacobi relaxation: 120 iterations {mesh}" in lines
     norms = [one for one in lines if re.match(r" *\d+, ", one)]
     assert norms.count("    0, 2.150581") == 2 and norms[-1].startswith("  100, ")
-    assert f"Num GPUs: {COMM.size}." in lines
-    times = rf"75x101: 1 GPU: {S} s, {COMM.size} GPUs: {S} s, speedup: {X}, efficiency: {X}"
-    assert any(re.fullmatch(times, one) for one in lines)
+    assert any(re.fullmatch(rf"{COMM.size} PEs? on \d+ (GPU|core)s?\.", one) for one in lines)
+    whole = rf"{COMM.size} PEs?, nvshmem_overlap: {S} s"
+    times = rf"75x101: 1 PE, single: {S} s, {whole}, speedup: {X}(, efficiency: {X} %)?"
+    assert any(re.fullmatch(times, one) for one in lines), lines
+    if COMM.size > 1 and "efficiency" in printed:
+        assert re.match(r"A sweep alone takes \S+ us, .*: \d+ % of the exchange is hidden$", lines[-3])
     assert re.match(r"Stopped after 120 iterations \(all that were asked for\), norm \S+; \S+ us an iteration", lines[-2])
     assert lines[-1].startswith("PASS: 0 points differ from plain loops")
     with h5py.File(folder / "all.h5") as file:
@@ -48,6 +51,19 @@ def test_same_bits_on_any_number_of_pes(jacobi, folder):
     mine = folder / f"{COMM.rank}.h5"
     assert jacobi(line, mine, comm=MPI.COMM_SELF)[0] == 0
     assert contents(folder / "all.h5") == contents(mine)
+
+
+@mpi
+@pytest.mark.parametrize("variant", ["nvshmem_overlap", "mpi_overlap"])
+def test_a_picture_of_the_streams(jacobi, folder, variant):
+    path, line = folder / f"{variant}.svg", "--nx 60 --ny 70 --niter 9 --no-serial --verify --variant"
+    status, printed = jacobi(line, variant, "--timeline", path)
+    assert status == 0 and (COMM.rank or "PASS" in printed), printed
+    names = [
+        one[0] for one in re.findall(r">([\w ]+): \d+\.\d us, from \d+\.\d us on \((push )?stream\)<", path.read_text())
+    ]
+    exchange = ["put_signal to both", "wait_signal from both"] if variant == "nvshmem_overlap" else ["exchange"]
+    assert sorted(names) == sorted(["edge rows", "inner rows", *exchange])
 
 
 @mpi

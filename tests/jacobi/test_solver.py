@@ -55,8 +55,8 @@ def rows_of(ny, pe):
 
 def alone(team, problem, initial=None):
     """(outcome, field) of one PE alone."""
-    outcome, _, field = serial.solve(team, problem, initial=initial)
-    return outcome, field
+    solved = serial.solve(team, problem, initial=initial)
+    return solved.outcome, solved.field
 
 
 @pytest.mark.parametrize("variant", TABLE)

@@ -14,7 +14,7 @@ from pennympi.kernels.in_kernel import MAX_TOTAL
 from ..chunks import MOST_DEPTH
 from ..problem import Problem
 from ..solver import Solver
-from . import auto, blocked, mpi, mpi_overlap, nccl, nccl_overlap, nvshmem, nvshmem_overlap, resident, single
+from . import auto, blocked, device, mpi, mpi_overlap, nccl, nccl_overlap, nvshmem, nvshmem_overlap, resident, single
 
 LIBRARY_HEAP_BYTES = 256 << 20  # for the library, beside fields that are too large for the default heap
 DEFAULT_HEAP_FIELD_BYTES = 64 << 20  # the largest fields that the default heap is used for
@@ -28,6 +28,7 @@ TABLE = {
     "nccl_overlap": nccl_overlap,
     "nvshmem": nvshmem,
     "nvshmem_overlap": nvshmem_overlap,
+    "device": device,
     "blocked": blocked,
     "resident": resident,
     "auto": auto,

@@ -1,22 +1,45 @@
-"""A sweep is one kernel, which also exchanges its edge rows; then all PEs meet.
+"""NVSHMEM: sweep the rows, put the edge rows when they are done, meet, sum the norm.
 
-    stream   sweep, put_signal to both neighbours | barrier
+    stream   all rows | put up, then down | barrier | AllReduce of the norm | next sweep
 
-In C the barrier is nvshmemx_barrier_all_on_stream.
-Read first: nvshmem_overlap.py.
+In C these are nvshmemx_putmem_on_stream and nvshmemx_barrier_all_on_stream.  The device makes the loop.
+Read first: ../textbook.py, then ../device_loop.py.
 """
 
 from typing import Any
 
+from ..device_loop import DeviceLoop
 from ..loop_kernels import Turn
-from . import nvshmem_overlap
+from ..loop_words import OFFSETS
+from ..problem import Problem
 
-sentence = "the sweep puts its edge rows, then a barrier"
+sentence = "sweep, then puts of the edge rows and a barrier on the stream"
 
 
-class Variant(nvshmem_overlap.Variant):
-    """``nvshmem_overlap`` with a barrier after each sweep."""
+class Variant(DeviceLoop):
+    """Puts in stream order.  The barrier completes them, on all PEs, before any PE sweeps on."""
+
+    def __init__(self, team: Any, problem: Problem):
+        super().__init__(team, problem)
+        self._sums = [team.plan_allreduce(words) for words in self.sets] if team.n_pes > 1 else []
 
     def sweep(self, stream: Any, turn: Turn) -> None:
-        super().sweep(stream, turn)
+        self.launch(stream, turn)
+        self.exchange(stream)
+        self.sum_norm(stream, turn)
+
+    def exchange(self, stream: Any) -> None:
+        """Put the edge rows into the neighbours' halos, and meet."""
+        edges = self.fields.edges_of_new
+        self.team.put(edges.halo_below, edges.first, self.fields.up, stream=stream)
+        self.team.put(edges.halo_above, edges.last, self.fields.down, stream=stream)
         self.team.barrier(stream=stream)
+
+    def sum_norm(self, stream: Any, turn: Turn) -> None:
+        """Enqueue the AllReduce of the words of a sweep's norm.
+
+        A graph has it in every sweep; the loop of a CPU calls this in every turn, and knows whether the norm is due.
+        """
+        is_due = self.team.backend == "cuda" or self.state[OFFSETS.due // 8 + turn.number]
+        if self._sums and turn.words and is_due:
+            self._sums[turn.number % len(self._sums)](stream=stream)

@@ -1,38 +1,68 @@
-"""A sweep is one kernel, which also exchanges its edge rows: the default.
+"""NVSHMEM beside the inner rows: the default.
 
-    first blocks   wait for the halos of the sweep before | edge rows | put_signal to both neighbours
-    other blocks   inner rows ..................................................................... | norm
+    push stream   edge rows | put_signal to both neighbours | wait_signal from both
+    stream        inner rows ................ | AllReduce of the norm ............. | next sweep
 
-The device makes the loop.  Two fields are enough, and no barrier is needed: see ../tiles.py.
-Read first: ../textbook.py.  Then ``sweep`` in ../kernels.py, and ../device_loop.py.
+All of it is the body of a loop that the device makes.
+Read first: nvshmem.py.
 """
 
 from typing import Any
 
-from ...program.device import address
-from ..device_loop import DeviceLoop
 from ..loop_kernels import Turn
 from ..problem import Problem
-from ..tiles import Near, all_arrived, tiles_across
+from . import nvshmem
 
-sentence = "edge rows, puts and signals to the neighbours beside the inner rows"
+sentence = "edge rows, puts and signals on a stream of high priority beside the inner rows"
 
 
-class Variant(DeviceLoop):
-    """signals: a word for each of two exchanges, each side and each tile of a row, which counts exchanges"""
+class Variant(nvshmem.Variant):
+    """arrived: of each field, the signals that the rows of its halo have arrived: (from both, from above, from below)
+
+    Two fields are enough, and no barrier is needed.  A put of sweep k overwrites a halo that the neighbour last read in
+    sweep k-1, for its edge rows.  Its signal of sweep k-1 came after them, and our sweep k-1 ended with the wait for it.
+    The loop's graph sends the same 1 in each turn, so a signal goes back to 0 after its wait.  The neighbour sets it
+    again in sweep k+2, when it has waited for our signals of sweep k+1, which come after this.
+    """
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
-        fields, across = self.fields, tiles_across(problem.nx)
-        self._signals = team.zeros(4 * across, "int64")
-        self._near = Near(fields.up, fields.down, fields.taller, across, address(self._signals))
-        self._all_arrived = team.kernel(all_arrived, "int64")
+        self._push, self._signals = team.stream(priority="high"), team.signals(4)
+        self._arrived = [(both, both[:1], both[1:]) for both in (self._signals[:2], self._signals[2:])]
 
     def sweep(self, stream: Any, turn: Turn) -> None:
-        self.launch(stream, turn, self._near)
+        push = self._push
+        push.wait_event(stream.record())
+        self.launch(push, turn, inner=False)
+        edges_swept = push.record()
+        self.send(push)
+        self.launch(stream, turn, edges=False)
+        self.receive(push)
+        stream.wait_event(edges_swept)
+        self.sum_norm(stream, turn)
+        stream.wait_event(push.record())
+
+    def exchange(self, stream: Any) -> None:
+        self.send(stream)
+        self.receive(stream)
+
+    def send(self, stream: Any) -> None:
+        """Put the edge rows into the neighbours' halos, each with its signal."""
+        edges, (_, from_up, from_down) = self.fields.edges_of_new, self._arrived[self.fields.current]
+        self.team.put_signal(edges.halo_below, edges.first, from_down, 1, self.fields.up, stream=stream)
+        self.team.put_signal(edges.halo_above, edges.last, from_up, 1, self.fields.down, stream=stream)
+
+    def receive(self, stream: Any) -> None:
+        """Wait until both rows of the halo are here."""
+        arrived, from_up, from_down = self._arrived[self.fields.current]
+        self.team.wait_signal(from_up, 1, source=self.fields.up, stream=stream)
+        self.team.wait_signal(from_down, 1, source=self.fields.down, stream=stream)
+        with stream:
+            arrived[...] = 0
 
     def finish_exchange(self, stream: Any) -> None:
-        self._all_arrived(1, self._near, self.state, stream=stream, threads=32)
+        """The next loop may begin with the field that the last sweep of this one has sent: no put overtakes a barrier."""
+        self.team.barrier(stream=stream)
 
     def free(self) -> None:
         super().free()

@@ -1,17 +1,17 @@
 """One PE, whose first blocks copy the edge rows into its own halo: what the other variants are compared with.
 
-Read first: nvshmem_overlap.py.
+Read first: device.py.
 """
 
 from typing import Any
 
-from . import nvshmem_overlap
+from . import device
 
 sentence = "one PE alone"
 
 
-class Variant(nvshmem_overlap.Variant):
-    """``nvshmem_overlap`` of one PE."""
+class Variant(device.Variant):
+    """``device`` of one PE."""
 
     @classmethod
     def why_not(cls, team: Any) -> str:

@@ -36,10 +36,14 @@ def judge(solver: Any, outcome: Outcome) -> Verdict:
 
             field, norms = reference.solve(problem, n)
             return "plain loops", field[1:-1, 1:-1], compare_norms(problem, outcome.history, norms)
-        alone, _, field = serial.solve(team, replace(problem, niter=n, tol=-1.0))
-        want = dict(alone.history)
+        alone = serial.solve(team, replace(problem, niter=n, tol=-1.0))
+        want = dict(alone.outcome.history)
         wrong = sum(norm != want.get(iteration, norm) for iteration, norm in outcome.history)
-        return "one PE alone", field[:, 1:-1], Verdict(wrong == 0, f"{wrong} of {len(outcome.history)} norms differ")
+        return (
+            "one PE alone",
+            alone.field[:, 1:-1],
+            Verdict(wrong == 0, f"{wrong} of {len(outcome.history)} norms differ"),
+        )
 
     expected = run_on_pe0(team.comm, known)
     field = solver.fields.grid.gather(solver.fields.old)
