@@ -174,18 +174,16 @@ class Halo(NamedTuple):
     """The messages of a halo exchange, and the memory that they go through.
 
     me:          number of this PE
-    messages:    address of rows of words, one for each neighbour at a side (kernels/halo/message.py)
-    n_messages:  number of rows;  pieces: number of parts of a message, the same on all PEs
+    rows:        address of rows of words, one for each part of a message (kernels/halo/message.py);  n_rows: their number
     inbox:       address of (2, inbox_bytes) bytes that neighbours write
     outbox:      address of (inbox_bytes,) bytes that only this PE writes
-    signals:     address of (sides * pieces, 2) words that neighbours set to epochs; sides: number of sides of all fields
-    epochs:      address of (sides * pieces,) words that only this PE writes
+    signals:     address of (parts, 2) words that neighbours set to epochs; parts: of messages at all sides of all fields
+    epochs:      address of (n_rows,) words that only this PE writes
     """
 
     me: int
-    messages: int
-    n_messages: int
-    pieces: int
+    rows: int
+    n_rows: int
     inbox: int
     outbox: int
     signals: int

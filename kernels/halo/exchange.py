@@ -53,52 +53,39 @@ def exchange_halos(ctx: int, halo: Halo, work: Work):
     """All halos of the fields = the neighbours' points.
 
     inbox   (2 buffers, inbox_bytes) bytes;  outbox (inbox_bytes,)
-    signals (parts, 2) words: ready, arrived;  epochs (parts,) words, which only this PE writes
+    signals (parts, 2) words: ready, arrived;  epochs (n_rows,) words, which only this PE writes
     """
-    if blocks() == halo.n_messages * halo.pieces:  # all blocks run at once, and each handles one part
-        part = part_at(halo, block())
-        epoch = next_epoch(halo, part, work.tag)
-        allow(ctx, halo, part, epoch)
-        send(ctx, halo, part, epoch)
-        receive(ctx, halo, part, epoch)
-        fence(ctx)
-        write_epoch(halo.epochs, part.own_index, epoch - work.tag)
-    else:  # halo_ready waits for no PE, so a block may have any number of parts
-        halo_ready(ctx, halo, work.tag)
-        halo_put(ctx, halo, work.tag)
-        halo_wait(ctx, halo, work.tag)
+    halo_ready(ctx, halo, work.tag)
+    halo_put(ctx, halo, work.tag)
+    halo_wait(ctx, halo, work.tag)
 
 
 def halo_ready(ctx: int, halo: Halo, tag: int = 0):
     """Allow the neighbours to write the halos.  Call it after all blocks of this PE have read the halos."""
-    for k in parts(halo):
-        part = part_at(halo, k)
-        allow(ctx, halo, part, next_epoch(halo, part, tag))
+    for row in rows(halo):
+        allow(ctx, halo, part_at(halo, row), next_epoch(halo, row, tag))
 
 
 def halo_put(ctx: int, halo: Halo, tag: int = 0):
     """Send this block's parts of the messages.  Call it after all blocks have computed this PE's points."""
-    for k in parts(halo):
-        part = part_at(halo, k)
-        send(ctx, halo, part, next_epoch(halo, part, tag))
+    for row in rows(halo):
+        send(ctx, halo, part_at(halo, row), next_epoch(halo, row, tag))
 
 
 def halo_wait(ctx: int, halo: Halo, tag: int = 0):
     """Wait for this block's parts of the messages, and copy those in the inbox to the fields."""
-    for k in parts(halo):
-        part = part_at(halo, k)
-        receive(ctx, halo, part, next_epoch(halo, part, tag))
+    for row in rows(halo):
+        receive(ctx, halo, part_at(halo, row), next_epoch(halo, row, tag))
     fence(ctx)  # this PE's messages have arrived, so the outbox is free again
-    for k in parts(halo):
-        part = part_at(halo, k)
-        write_epoch(halo.epochs, part.own_index, next_epoch(halo, part, 0))
+    for row in rows(halo):
+        write_epoch(halo.epochs, row, next_epoch(halo, row, 0))
         sync()
 
 
 def allow(ctx: int, halo: Halo, part: HaloPart, epoch: int):
     """Signal to the sender of a DIRECT part that it may put the part."""
     if part.received.way == DIRECT:
-        signal(ctx, ready_word(halo, part.peer_index), epoch, part.pe)
+        signal(ctx, ready_word(halo, part.peer_number), epoch, part.pe)
 
 
 def send(ctx: int, halo: Halo, part: HaloPart, epoch: int):
@@ -111,11 +98,11 @@ def send(ctx: int, halo: Halo, part: HaloPart, epoch: int):
         packed, offset = halo.outbox + message.offset, offset_bytes(message.lines)
         put_lines(ctx, packed, message.address, message.lines, halo.me)
         to_peer = Message(dst + offset, packed + offset, part_bytes(message.lines), part.pe)
-        put_signal(ctx, to_peer, arrived_word(halo, part.peer_index), epoch)
+        put_signal(ctx, to_peer, arrived_word(halo, part.peer_number), epoch)
     elif message.way == DIRECT:
-        wait(ctx, ready_word(halo, part.own_index), epoch, part.pe)
+        wait(ctx, ready_word(halo, part.own_number), epoch, part.pe)
         put_lines(ctx, message.remote_address, message.address, message.lines, part.pe)
-        signal(ctx, arrived_word(halo, part.peer_index), epoch, part.pe)
+        signal(ctx, arrived_word(halo, part.peer_number), epoch, part.pe)
     else:
         put_lines(ctx, message.remote_address, message.address, message.lines, halo.me)
 
@@ -127,16 +114,16 @@ def receive(ctx: int, halo: Halo, part: HaloPart, epoch: int):
     if message.way == PACKETS:
         receive_lines(ctx, Message(message.address, src, message.nbytes, part.pe), message.lines, epoch)
     elif message.way != LOCAL:
-        wait(ctx, arrived_word(halo, part.own_index), epoch, part.pe)
+        wait(ctx, arrived_word(halo, part.own_number), epoch, part.pe)
         if message.way == PACKED:
             put_lines(ctx, message.address, src, message.lines, halo.me)
 
 
-def parts(halo: Halo):
-    """The parts of messages that this block handles."""
-    return range(block(), halo.n_messages * halo.pieces, blocks())
+def rows(halo: Halo):
+    """The rows of the parts that this block handles.  It waits for no PE before it has allowed them all."""
+    return range(block(), halo.n_rows, blocks())
 
 
-def next_epoch(halo: Halo, part: HaloPart, tag: int) -> int:
-    """The epoch of the exchange that a part is in."""
-    return read_epoch(halo.epochs, part.own_index) + 1 + tag
+def next_epoch(halo: Halo, row: int, tag: int) -> int:
+    """The epoch of the exchange that the part of a row is in."""
+    return read_epoch(halo.epochs, row) + 1 + tag

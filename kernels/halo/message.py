@@ -1,23 +1,23 @@
 """The rows of words that describe a PE's messages to a kernel, as ``pennympi/stencil/grid/messages.py`` writes them.
 
-A row describes both messages, sent and received, between this PE and its neighbour at one side of one field.
+A row describes a part of both messages, sent and received, between this PE and its neighbour at one side of one field.
 """
 
 from typing import NamedTuple
 
-from ..block import GROUP_DATA_BYTES, read_peer
+from ..block import read_peer
 from ..records import Halo, Lines
 from ..slots import WORD_BYTES
 
 LOCAL, PACKETS, DIRECT, PACKED = 0, 1, 2, 3  # ways of a message
-FIRST_WORDS = 3  # first words of a row: neighbour, index of the row, index of the neighbour's row; then its two ends
-END_WORDS = 11  # way, offset, address, remote address, number of lines, then the six fields of Lines before ``first``
+FIRST_WORDS = 3  # first words of a row: neighbour, number of the part on this PE, on the neighbour; then its two ends
+END_WORDS = 13  # way, offset, address, remote address, bytes of the message, then the fields of Lines
 ROW_WORDS = FIRST_WORDS + 2 * END_WORDS
-PART_WORDS = 2  # signal words of a part of a row: ready, arrived
+SIGNAL_WORDS = 2  # of a part: ready, arrived
 
 
 class End(NamedTuple):
-    """One end of a message: the work of its sender, or of its receiver.
+    """One end of a part of a message: the work of its sender, or of its receiver.
 
     way:     LOCAL, PACKETS, DIRECT or PACKED;  nbytes: of the whole message
     offset:  bytes from the start of an inbox buffer, or of the outbox, to the message
@@ -36,51 +36,48 @@ class End(NamedTuple):
 class HaloPart(NamedTuple):
     """One part of the messages between this PE and a neighbour.
 
-    pe: number of the neighbour;  own_index, peer_index: index of the part on this PE, and on the neighbour
-    sent, received: the lines of the part in the two messages
+    pe: number of the neighbour
+    own_number, peer_number: numbers of the part on this PE, and on the neighbour
+    sent, received: its ends in the two messages
     """
 
     pe: int
-    own_index: int
-    peer_index: int
+    own_number: int
+    peer_number: int
     sent: End
     received: End
 
 
-def part_at(halo: Halo, k: int):
-    """Part k of the rows: an equal share of both messages of a row."""
-    first_word, piece = k // halo.pieces * ROW_WORDS, k % halo.pieces
+def part_at(halo: Halo, row: int):
+    """The part of a row."""
+    first_word = row * ROW_WORDS
     return HaloPart(
-        read_peer(halo.messages, first_word),
-        read_peer(halo.messages, first_word + 1) * halo.pieces + piece,
-        read_peer(halo.messages, first_word + 2) * halo.pieces + piece,
-        end_at(halo, first_word + FIRST_WORDS, piece),
-        end_at(halo, first_word + FIRST_WORDS + END_WORDS, piece),
+        read_peer(halo.rows, first_word),
+        read_peer(halo.rows, first_word + 1),
+        read_peer(halo.rows, first_word + 2),
+        end_at(halo, first_word + FIRST_WORDS),
+        end_at(halo, first_word + FIRST_WORDS + END_WORDS),
     )
 
 
-def end_at(halo: Halo, first_word: int, piece: int):
-    """The end of a message that words describe, the first of which has index ``first_word``."""
-    way, n_lines = read_peer(halo.messages, first_word), read_peer(halo.messages, first_word + 4)
-    line_bytes = read_peer(halo.messages, first_word + 6)
-    nbytes = n_lines * line_bytes
-    n_units = (nbytes + GROUP_DATA_BYTES - 1) // GROUP_DATA_BYTES if way == PACKETS else n_lines
+def end_at(halo: Halo, first_word: int):
+    """The end that words describe, the first of which has index ``first_word``."""
     lines = Lines(
-        read_peer(halo.messages, first_word + 5),
-        line_bytes,
-        read_peer(halo.messages, first_word + 7),
-        read_peer(halo.messages, first_word + 8),
-        read_peer(halo.messages, first_word + 9),
-        read_peer(halo.messages, first_word + 10),
-        n_units * piece // halo.pieces,
-        n_units * (piece + 1) // halo.pieces,
+        read_peer(halo.rows, first_word + 5),
+        read_peer(halo.rows, first_word + 6),
+        read_peer(halo.rows, first_word + 7),
+        read_peer(halo.rows, first_word + 8),
+        read_peer(halo.rows, first_word + 9),
+        read_peer(halo.rows, first_word + 10),
+        read_peer(halo.rows, first_word + 11),
+        read_peer(halo.rows, first_word + 12),
     )
     return End(
-        way,
-        read_peer(halo.messages, first_word + 1),
-        read_peer(halo.messages, first_word + 2),
-        read_peer(halo.messages, first_word + 3),
-        nbytes,
+        read_peer(halo.rows, first_word),
+        read_peer(halo.rows, first_word + 1),
+        read_peer(halo.rows, first_word + 2),
+        read_peer(halo.rows, first_word + 3),
+        read_peer(halo.rows, first_word + 4),
         lines,
     )
 
@@ -102,9 +99,9 @@ def slot(halo: Halo, epoch: int) -> int:
 
 def ready_word(halo: Halo, part: int) -> int:
     """Address of the word by which a receiver allows its sender to write a part."""
-    return halo.signals + part * PART_WORDS * WORD_BYTES
+    return halo.signals + part * SIGNAL_WORDS * WORD_BYTES
 
 
 def arrived_word(halo: Halo, part: int) -> int:
     """Address of the word that signals the arrival of a part to its receiver."""
-    return halo.signals + (part * PART_WORDS + 1) * WORD_BYTES
+    return halo.signals + (part * SIGNAL_WORDS + 1) * WORD_BYTES

@@ -89,11 +89,15 @@ def through_packets(memory, dst, src, lines, nbytes):
     }
     names |= {"divide_32": lambda x, y: x // y, "peer_address": lambda ctx, address, pe: address}
     names |= {"poisoned": lambda ctx, epoch: epoch, "data_offset": packet_data.data_offset}
-    names |= {"send_part": lambda to, i, pair, epoch: inbox.update({to + 16 * i: pair})}
+    names |= {
+        "send_part": lambda to, i, pair, epoch: inbox.update({to + 16 * i: (pair[0], epoch if i & 7 == 7 else pair[1])})
+    }
+    names |= {"poll_pair": inbox.get}
     names |= {"take": lambda ctx, slot, i, epoch, pe: inbox[slot + 16 * i]}
     cuda = SimpleNamespace(blockDim=SimpleNamespace(x=THREADS), threadIdx=SimpleNamespace(x=0), syncthreads=lambda: None)
+    cuda.syncwarp, cuda.all_sync = (lambda mask: None), (lambda mask, holds: holds)
     space = {**vars(line_packets), **names, "cuda": cuda}
-    for name in ("unit_bytes", "place", "gathered", "scattered", "send_lines", "receive_lines"):
+    for name in ("unit_bytes", "place", "gathered", "gathered_pair", "scattered_pair", "send_lines", "receive_lines"):
         space[name] = FunctionType(getattr(line_packets, name).__code__, space)
     for name, message in (("send_lines", Message(0, src, nbytes, 0)), ("receive_lines", Message(dst, 0, nbytes, 0))):
         for thread in range(THREADS):

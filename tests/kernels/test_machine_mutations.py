@@ -80,7 +80,6 @@ PLANTED = [
     ("halo", "exchange_halos", POINTER, Mutation("one buffer", helper="slot")),
     ("halo", "exchange_halos", POINTER, Mutation("drop", "receive_lines", 0, "receive")),
     ("halo", "exchange_halos", IN_ORDER, Mutation("drop", "put_lines", 2, "send")),
-    ("halo", "exchange_halos", IN_ORDER, Mutation("drop", "fence")),
     ("halo", "exchange_halos", IN_ORDER, Mutation("drop", "fence", 0, "halo_wait")),
     ("halo", "exchange_halos", ANY_ORDER, Mutation("drop", "fence", 0, "halo_wait")),
 ]

@@ -14,7 +14,7 @@ from halo_reference import own_part, with_halos
 from pennympi.arrays.array_view import ArrayView
 from pennympi.arrays.dtypes import dtype_of
 from pennympi.kernels.halo import exchange
-from pennympi.kernels.halo.message import PART_WORDS
+from pennympi.kernels.halo.message import SIGNAL_WORDS
 from pennympi.kernels.records import Halo, Work
 from pennympi.simulator.device import Machine
 from pennympi.simulator.launches import Launch
@@ -63,12 +63,13 @@ def halos_of(machine: Machine, rng: Random, grid: Decomposition, fields: list[Ar
     ways = Ways(by_pointer, topology, rng.choice(DIRECT_FROM_BYTES), rng.choice(DIRECT_FROM_LINE_BYTES))
     of = [messages_of(grid, pe, fields, corners, ways) for pe in range(n)]
     pieces, inbox_bytes = rng.randint(1, 3), of[0].inbox_bytes
-    n_parts, messages = of[0].n_numbers * pieces, words(machine, len(of[0].words), 0)
-    at = allocated(machine, 2 * inbox_bytes, inbox_bytes, PART_WORDS * n_parts, n_parts)
-    for pe, one in enumerate(of):
-        fill(machine, pe, messages, one.words)
+    rows, n_rows = [one.words(pieces) for one in of], of[0].most_rows * pieces
+    at = allocated(machine, 2 * inbox_bytes, inbox_bytes, SIGNAL_WORDS * of[0].n_numbers * pieces, n_rows)
+    table = words(machine, len(rows[0]), 0)
+    for pe, of_pe in enumerate(rows):
+        fill(machine, pe, table, of_pe)
     work = (at["inbox"], at["outbox"], at["signals"], at["epochs"], inbox_bytes)
-    return [Halo(pe, messages, one.n_messages, pieces, *work) for pe, one in enumerate(of)]
+    return [Halo(pe, table, len(one.rows) * pieces, *work) for pe, one in enumerate(of)]
 
 
 class Halos:
@@ -115,7 +116,7 @@ def exchanged(machine: Machine, rng: Random) -> list[Callable[[], None]]:
         for pe in machine.pes:
             halo, write = halos.of[pe.me], partial(halos.write, pe.me, k)
             work = Work(halo.inbox, halo.outbox, halo.signals, halo.epochs, 0, halo.inbox_bytes, tag)
-            parts = min(halo.n_messages * halo.pieces, pe.slots)  # all blocks of an exchange run at once
+            parts = min(halo.n_rows, pe.slots)  # all blocks of an exchange run at once
             if parts:
                 blocks = rng.choice((parts, rng.randint(1, parts)))
                 pe.issue([Launch.of(f"exchange {k}", exchange.exchange_halos, (pe.me, halo, work), blocks, begin=write)])

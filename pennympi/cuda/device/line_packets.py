@@ -3,9 +3,10 @@
 from ..compiler.gpu import cuda
 from .intrinsics import divide_32, load_1, load_4, load_word, store_1, store_4, store_word
 from .packet_data import LOW, data_offset
-from .packets import send_part, take
+from .packets import ALL, send_part, take
 from .pointers import peer_address
 from .waits import poisoned
+from .words import poll_pair
 
 PARTS = 32  # of a group of packets: one for each thread of a warp
 
@@ -19,35 +20,50 @@ def unit_bytes(address, lines, plane_bytes, row_bytes):
 def place(lines, plane_bytes, row_bytes, offset):
     """Bytes from the start of a box to a byte of its packed lines."""
     line = divide_32(offset, lines.nbytes)
-    plane = divide_32(line, lines.rows)
+    plane = 0
+    if line >= lines.rows:  # most boxes have one plane
+        plane = divide_32(line, lines.rows)
     return plane * plane_bytes + (line - plane * lines.rows) * row_bytes + offset - line * lines.nbytes
 
 
-def gathered(src, lines, offset, nbytes, unit):
+def gathered(src, lines, offset, nbytes):
     """The 8 bytes at an offset of the packed lines, ``nbytes`` in all; those beyond are 0."""
-    plane_bytes, row_bytes = lines.src_plane_bytes, lines.src_row_bytes
-    if unit == 8:
-        return load_word(src + place(lines, plane_bytes, row_bytes, offset)) if offset < nbytes else 0
-    word = 0
-    for k in range(0, min(8, nbytes - offset), unit):
-        at = src + place(lines, plane_bytes, row_bytes, offset + k)
-        word |= (load_4(at) & LOW if unit == 4 else load_1(at) & 255) << (8 * k)
-    return word
+    return load_word(src + place(lines, lines.src_plane_bytes, lines.src_row_bytes, offset)) if offset < nbytes else 0
 
 
-def scattered(dst, lines, offset, nbytes, unit, word):
-    """Write ``word`` at an offset of the packed lines."""
-    plane_bytes, row_bytes = lines.dst_plane_bytes, lines.dst_row_bytes
+def gathered_pair(src, lines, i, nbytes, unit):
+    """Part ``i`` of the lines."""
+    offset = data_offset(i)
     if unit == 8:
-        if offset < nbytes:
-            store_word(dst + place(lines, plane_bytes, row_bytes, offset), word)
-        return
-    for k in range(0, min(8, nbytes - offset), unit):
-        at = dst + place(lines, plane_bytes, row_bytes, offset + k)
-        if unit == 4:
-            store_4(at, (word >> (8 * k)) & LOW)
+        return (gathered(src, lines, offset, nbytes), gathered(src, lines, offset + 8, nbytes))
+    first, second = 0, 0
+    k = 0
+    while k < min(16, nbytes - offset):
+        at = src + place(lines, lines.src_plane_bytes, lines.src_row_bytes, offset + k)
+        data = load_4(at) & LOW if unit == 4 else load_1(at) & 255
+        if k < 8:
+            first |= data << (8 * k)
         else:
-            store_1(at, (word >> (8 * k)) & 255)
+            second |= data << (8 * k - 64)
+        k += unit
+    return (first, second)
+
+
+def scattered_pair(dst, lines, i, nbytes, unit, pair):
+    """Write part ``i`` of the lines; the last part of a packet has 8 bytes."""
+    offset = data_offset(i)
+    stop = min(8 if (i & 7) == 7 else 16, nbytes - offset)
+    k = 0
+    while k < stop:
+        at = dst + place(lines, lines.dst_plane_bytes, lines.dst_row_bytes, offset + k)
+        data = (pair[0] if k < 8 else pair[1]) >> (8 * (k & 7))
+        if unit == 8:
+            store_word(at, data)
+        elif unit == 4:
+            store_4(at, data & LOW)
+        else:
+            store_1(at, data & 255)
+        k += unit
 
 
 def send_lines(ctx, message, lines, epoch):
@@ -56,22 +72,33 @@ def send_lines(ctx, message, lines, epoch):
     epoch = poisoned(ctx, epoch)
     unit = unit_bytes(src, lines, lines.src_plane_bytes, lines.src_row_bytes)
     i = lines.first * PARTS + cuda.threadIdx.x
-    while i < lines.stop * PARTS:
-        offset = data_offset(i)
-        pair = (gathered(src, lines, offset, nbytes, unit), gathered(src, lines, offset + 8, nbytes, unit))
+    step, stop = cuda.blockDim.x, lines.stop * PARTS
+    while i < stop:
+        pair, following = gathered_pair(src, lines, i, nbytes, unit), (0, 0)
+        if i + step < stop:  # two loads are under way
+            following = gathered_pair(src, lines, i + step, nbytes, unit)
         send_part(to, i, pair, epoch)
-        i += cuda.blockDim.x
+        if i + step < stop:
+            send_part(to, i + step, following, epoch)
+        i += 2 * step
 
 
 def receive_lines(ctx, message, lines, epoch):
     dst, slot, nbytes, pe = message
     unit = unit_bytes(dst, lines, lines.dst_plane_bytes, lines.dst_row_bytes)
     i = lines.first * PARTS + cuda.threadIdx.x
-    while i < lines.stop * PARTS:
-        offset = data_offset(i)
-        pair = take(ctx, slot, i, epoch, pe)
-        scattered(dst, lines, offset, nbytes, unit, pair[0])
-        if (i & 7) != 7:
-            scattered(dst, lines, offset + 8, nbytes, unit, pair[1])
-        i += cuda.blockDim.x
+    step, stop = cuda.blockDim.x, lines.stop * PARTS
+    while i < stop:
+        if i + step < stop:
+            cuda.syncwarp(ALL)  # all lanes read a line in one instruction
+            pair, following = poll_pair(slot + i * 16), poll_pair(slot + (i + step) * 16)
+            if not cuda.all_sync(ALL, (i & 7) != 7 or pair[1] == epoch):
+                pair = take(ctx, slot, i, epoch, pe)
+            scattered_pair(dst, lines, i, nbytes, unit, pair)
+            if not cuda.all_sync(ALL, (i & 7) != 7 or following[1] == epoch):
+                following = take(ctx, slot, i + step, epoch, pe)
+            scattered_pair(dst, lines, i + step, nbytes, unit, following)
+        else:
+            scattered_pair(dst, lines, i, nbytes, unit, take(ctx, slot, i, epoch, pe))
+        i += 2 * step
     cuda.syncthreads()

@@ -12,7 +12,7 @@ from ...collectives.persistent import plan_of
 from ...job.control import tag_of
 from ...kernels.block import EPOCH_BITS
 from ...kernels.halo.exchange import exchange_halos
-from ...kernels.halo.message import PART_WORDS
+from ...kernels.halo.message import SIGNAL_WORDS
 from ...kernels.records import Halo
 from ...memory.workspace import make_workspace
 from .decomposition import Decomposition
@@ -53,18 +53,17 @@ class Halos:
         least_bytes = DIRECT_MIN_BYTES[backend.name], DIRECT_MIN_LINE_BYTES
         ways = Ways([reached for reached, *_ in facts], context.topology, *least_bytes)
         messages = messages_of(grid, job.me, views, corners, ways)
-        most = min(blocks for *_, blocks in facts) // max(1, messages.most_messages)
+        most = min(blocks for *_, blocks in facts) // max(1, messages.most_rows)
         pieces = max(1, min(most, -(-messages.largest_bytes // PART_BYTES[backend.name])))
-        n_parts, inbox_bytes = messages.n_numbers * pieces, messages.inbox_bytes
+        n_signals, n_rows = messages.n_numbers * pieces * SIGNAL_WORDS, messages.most_rows * pieces
+        inbox_bytes, words = messages.inbox_bytes, messages.words(pieces)
         workspace, release = context.workspaces.kept_for_plan(
-            lambda: make_workspace(
-                backend, job, 2 * inbox_bytes, inbox_bytes, n_parts * PART_WORDS, n_parts, messages.words
-            )
+            lambda: make_workspace(backend, job, 2 * inbox_bytes, inbox_bytes, n_signals, n_rows, words)
         )
         weakref.finalize(self, release).atexit = False
         memory = (workspace.inbox, workspace.outbox, workspace.signals, workspace.epochs)
-        self.halo = Halo(job.me, workspace.peer_table, messages.n_messages, pieces, *memory, inbox_bytes)
-        self.blocks = min(messages.n_messages * pieces, backend.max_blocks)
+        self.halo = Halo(job.me, workspace.peer_table, len(messages.rows) * pieces, *memory, inbox_bytes)
+        self.blocks = min(self.halo.n_rows, backend.max_blocks)
 
 
 def plan_exchange(
@@ -73,13 +72,13 @@ def plan_exchange(
     """A plan that exchanges the halos of fields.  Collective.  Raises as ``Halos``."""
     backend, halos = context.backend, Halos(context, grid, views, corners)
     halo, tag = halos.halo, tag_of(halos.text) << EPOCH_BITS
-    work = (halo.inbox, halo.outbox, halo.signals, halo.epochs, halo.messages, halo.inbox_bytes, tag)
+    work = (halo.inbox, halo.outbox, halo.signals, halo.epochs, halo.rows, halo.inbox_bytes, tag)
     run: Run = _nothing
     if halos.blocks:
         kernel = backend.compiler.kernel(exchange_halos, "halo exchange")
         run = kernel.prepare(halos.blocks, (*halo, *work), (1, 2))
     launch = Launch(run, backend.has_streams and halos.blocks > 0, halos.text)
-    addresses, numbers = tuple(view.address for view in views), (halo.messages, halo.n_messages)
+    addresses, numbers = tuple(view.address for view in views), (halo.rows, halo.n_rows)
     return plan_of(backend, context.arrays, context.guard.count, launch, addresses, (*kept, halos), numbers)
 
 

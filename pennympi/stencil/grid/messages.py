@@ -9,6 +9,7 @@ from ...arrays.array_view import ArrayView
 from ...kernels.algorithm import Topology
 from ...kernels.halo.message import DIRECT, LOCAL, PACKED, PACKETS, ROW_WORDS
 from ...kernels.packets import GROUP_BYTES, GROUP_DATA_BYTES
+from ...kernels.records import Lines
 from ...memory.freelist import aligned
 from .decomposition import Decomposition, Sizes
 from .layout import Layout, layout_of
@@ -103,30 +104,65 @@ def box_of(layout: Layout, points: tuple[slice, ...]) -> Box:
     return Box(offset, planes, rows, columns * item_bytes, (height * row_bytes, row_bytes))
 
 
+class End(NamedTuple):
+    """One end of a message: its lines at an address, and the strides where they go and where they come from."""
+
+    way: int
+    offset: int
+    address: int
+    remote_address: int
+    box: Box
+    to: tuple[int, int]
+    source: tuple[int, int]
+
+    def words(self, piece: int, pieces: int) -> list[int]:
+        """The words of a part, one of ``pieces`` equal ones."""
+        box, to, source, rows = self.box, self.to, self.source, self.box.rows
+        if rows == 1:  # the lines are those of one plane
+            rows, to, source = box.planes, (0, to[0]), (0, source[0])
+        n_lines = box.planes * box.rows
+        nbytes = n_lines * box.nbytes
+        n = groups_of(nbytes) if self.way == PACKETS else n_lines
+        lines = Lines(rows, box.nbytes, *to, *source, n * piece // pieces, n * (piece + 1) // pieces)
+        return [*self[:4], nbytes, *lines]
+
+
 class Messages(NamedTuple):
     """The messages of a PE.
 
-    words: rows of words, one for each neighbour at a side, as many words on each PE;  n_messages: rows
-    n_numbers: sides of all fields on any PE;  most_messages: rows of the PE that has most
+    rows: neighbour, number of the message on this PE, on the neighbour, and its ends, sent and received
+    n_numbers: sides of all fields on any PE;  most_rows: rows of the PE that has most
     inbox_bytes: of all messages, as packets;  largest_bytes: of a message
     """
 
-    words: list[int]
-    n_messages: int
+    rows: list[tuple[int, int, int, End, End]]
     n_numbers: int
-    most_messages: int
+    most_rows: int
     inbox_bytes: int
     largest_bytes: int
+
+    def words(self, pieces: int) -> list[int]:
+        """The words that a kernel reads of the parts of all messages, as many on each PE."""
+        words: list[int] = []
+        for pe, own, peer, sent, received in self.rows:
+            for piece in range(pieces):
+                words += [pe, own * pieces + piece, peer * pieces + piece]
+                words += sent.words(piece, pieces) + received.words(piece, pieces)
+        return words + [0] * (self.most_rows * pieces * ROW_WORDS - len(words))
+
+
+def groups_of(nbytes: int) -> int:
+    """Number of groups of packets."""
+    return -(-nbytes // GROUP_DATA_BYTES)
 
 
 def messages_of(grid: Decomposition, me: int, fields: Sequence[ArrayView], corners: bool, ways: Ways) -> Messages:
     """The messages of PE ``me``.  The numbers, offsets and largest sizes of messages are the same on every PE."""
-    steps, words, most_bytes = list(steps_of(grid, corners)), [], []
+    steps, rows, most_bytes = list(steps_of(grid, corners)), [], []
     for field, step in product(fields, steps):
         every = zip(grid.halo, step, grid.most, strict=True)
         most_bytes.append(field.dtype.item_bytes * math.prod(h if one else n + 2 * h * corners for h, one, n in every))
-    slots_bytes = (-(-n // GROUP_DATA_BYTES) * GROUP_BYTES for n in most_bytes)
-    offsets = [0, *accumulate(map(aligned, slots_bytes))]
+    offsets = [0, *accumulate(aligned(groups_of(nbytes) * GROUP_BYTES) for nbytes in most_bytes)]
 
     def box(field: ArrayView, pe: int, step: Sizes, in_halo: bool) -> Box:
         return box_of(layout_of(grid, pe, field.dtype.item_bytes), points_of(grid, pe, step, in_halo, corners))
@@ -140,18 +176,9 @@ def messages_of(grid: Decomposition, me: int, fields: Sequence[ArrayView], corne
         there = box(field, pe, tuple(-one for one in step), True)
         way, address = ways.of(me, pe, sent), field.address
         to = there.strides if way in (LOCAL, DIRECT) else sent.packed
-        words += [pe, number, other]
-        words += _end(way, offsets[number], address + sent.offset, address + there.offset, sent, to, sent.strides)
+        begin = End(way, offsets[number], address + sent.offset, address + there.offset, sent, to, sent.strides)
         way = ways.of(pe, me, comes)
-        words += _end(way, offsets[other], address + comes.offset, 0, comes, comes.strides, comes.packed)
-    rows = [sum(grid.neighbour(pe, step) is not None for step in steps) * len(fields) for pe in grid.pes]
-    n_messages = len(words) // ROW_WORDS
-    words += [0] * (max(rows) * ROW_WORDS - len(words))
-    return Messages(words, n_messages, len(most_bytes), max(rows), offsets[-1], max(most_bytes, default=0))
-
-
-def _end(
-    way: int, offset: int, address: int, there: int, box: Box, to: tuple[int, int], source: tuple[int, int]
-) -> list[int]:
-    """The words of one end of a message.  to, source: the strides where its lines go, and where they come from"""
-    return [way, offset, address, there, box.planes * box.rows, box.rows, box.nbytes, *to, *source]
+        end = End(way, offsets[other], address + comes.offset, 0, comes, comes.strides, comes.packed)
+        rows.append((pe, number, other, begin, end))
+    most_rows = max(sum(grid.neighbour(pe, step) is not None for step in steps) for pe in grid.pes) * len(fields)
+    return Messages(rows, len(most_bytes), most_rows, offsets[-1], max(most_bytes, default=0))
