@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pennympi.kernels.block import lanes, load, read_epoch, store, sync, write_epoch
+from pennympi.kernels.block import add_shared, lanes, load, read_epoch, store, write_epoch
 
 
 class Chunk(NamedTuple):
@@ -29,7 +29,7 @@ def layout(n_norms: int) -> np.dtype:
 
     more:  1.0 while there is another chunk
     ran:   number of chunks that ran;  stop: number of chunks after which the loop ends
-    ended: 1 if a norm has ended the loop
+    ended: number of norms that would end the loop
     table: for each norm of the loop, 1.0 if it is due; later the norm
     """
     return np.dtype([("more", "f8"), ("ran", "i8"), ("stop", "i8"), ("ended", "i8"), ("table", "f8", n_norms)])
@@ -44,9 +44,8 @@ def end_chunk(ctx, chunk: Chunk):
             norm = load(chunk.norms, k)
             store(words, place, norm)
             if not norm > chunk.tol:
-                write_epoch(words, ENDED, 1)
-    sync()
+                add_shared(words, ENDED, 1)
+    write_epoch(words, RAN, ran + 1)  # a barrier of the block
+    more = read_epoch(words, ENDED) == 0 and ran + 1 < read_epoch(words, STOP)
     for _ in lanes(0, 1):
-        write_epoch(words, RAN, ran + 1)
-        more = read_epoch(words, ENDED) == 0 and ran + 1 < read_epoch(words, STOP)
         store(words, MORE, 1.0 if more else 0.0)

@@ -153,26 +153,31 @@ def helpers(function: Any) -> list[FunctionType]:
 @cache
 def names_reached(function: FunctionType) -> set[str]:
     """The names of all globals, primitives and stubs that a function and the functions it calls read."""
-    reached: set[str] = set()
+    names = {name for reader in _functions(function) for name, *_ in globals_read(reader)}
+    return names | primitives_reached(function)
+
+
+def primitives_reached(function: FunctionType) -> set[str]:
+    """The names of the primitives and stubs that a function and the functions it calls read."""
+    values = (value for reader in _functions(function) for value in _read(reader))
+    return {value.__name__ for value in values if hasattr(value, "is_primitive")}
+
+
+def _functions(function: FunctionType) -> list[FunctionType]:
+    """A function, and the functions it calls."""
     functions = [function]
-    for one in functions:  # the list grows meanwhile
-        reached |= {name for name, *_ in globals_read(one)}
-        for value in _read(one):
-            value = getattr(value, "py_func", value)
-            if hasattr(value, "is_primitive"):
-                reached.add(value.__name__)
-            elif isinstance(value, FunctionType) and value not in functions:
-                functions.append(value)
-    return reached
+    for reader in functions:  # the list grows meanwhile
+        functions += [value for value in _read(reader) if isinstance(value, FunctionType) and value not in functions]
+    return functions
 
 
 def _read(function: FunctionType) -> list[Any]:
     """The values that a function reads, and those in tuples among them."""
     values = [*globals_read(function).values(), *cells_read(function).values()]
-    for one in values:  # the list grows meanwhile
-        if isinstance(one, tuple):
-            values += one
-    return values
+    for value in values:  # the list grows meanwhile
+        if isinstance(value, tuple):
+            values += value
+    return [getattr(value, "py_func", value) for value in values]
 
 
 @cache

@@ -17,6 +17,7 @@ from .brackets import Brackets
 from .digest import is_named
 from .known import UNKNOWN, Known, content, is_load, read_annotations
 from .source import at_line
+from .threads import misplaced
 
 ARRAY, WORDS, NUMBER, PARAMETER, VALUE = "array", "words", "number", "parameter", "value"  # what a parameter is
 _ACCESSORS = {ARRAY: ("load", "store"), PARAMETER: ("load", "store"), WORDS: ("read_epoch", "write_epoch")}
@@ -67,6 +68,8 @@ class TextRules(ast.NodeVisitor):
         else:
             self._check_first_values()
             self._lines(self._tree.body)
+        if found := misplaced(self._tree, self._value):
+            raise self._mistake(*found)
 
     def _mistake(self, node: Any, what: str) -> KernelError:
         return at_line(self._function, node.lineno, what)

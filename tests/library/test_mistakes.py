@@ -27,6 +27,16 @@ class Row(NamedTuple):
 
 KERNELS = [  # (text, first line of the error, "" where it runs)
     (f"{LOOP}y[i] = x[i] + 1", "3: brackets: write store(y, i, load(x, i) + 1)"),
+    (f"{LOOP}sync()", "3: all threads of the block call sync() together: call it outside the loop over lanes"),
+    (
+        f"{HEAD}    if is_leader():\n        copy(y, x, n)",
+        "3: all threads of the block call copy() together: call it outsi",
+    ),
+    (
+        f"{LOOP}meet()\ndef meet():\n    sync()",
+        "3: all threads of the block call sync() together: call it outside the lo",
+    ),
+    (f"{HEAD}    if is_leader():\n        store(y, 0, 1.0)\n    sync()", ""),
     (f"{LOOP}y[i] += x[i, 2]", "3: brackets: write store(y, i, load(y, i) + load(x, i * columns + 2))"),
     (f"{LOOP}store(y, i, first(x))\ndef first(z):\n    return z[0]", "5: brackets: write load(z, 0)"),
     (f"{LOOP}store(y, i, x(i))", "3: write load(x, i)"),
@@ -124,7 +134,8 @@ FORMULAS = [
 
 def function_of(text, name, tmp_path):
     """A function of a program of this text."""
-    path, names = tmp_path / "program.py", ("Elements", "lanes", "load", "store", "real", "signal_all")
+    names = ("Elements", "lanes", "load", "store", "real", "signal_all", "sync", "copy", "is_leader")
+    path = tmp_path / "program.py"
     path.write_text(text)
     scope = {"np": np, "math": math, "random": random, "Row": Row, "__name__": "program"}
     scope |= {one: getattr(block, one) for one in names}
