@@ -84,7 +84,7 @@ class Heap(Protocol):
     def array_view(self, x: Any, writable: bool) -> ArrayView:
         """Describe a user's array.  Raises TypeError, ValueError or Unsupported."""
 
-    def facts(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    def call_key(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """All that the check of a call with these arguments depends on; None where that takes longer than to check."""
 
     def describe(self) -> list[tuple[str, str]]:

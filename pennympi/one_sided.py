@@ -31,7 +31,7 @@ class OneSided:
         self._guard, self._arrays, self._handle_of = context.guard, context.arrays, backend.streams.handle
         self._counters = backend.heap.take_words([0] * COUNTERS)
         self._next = 0
-        self._checked: dict[tuple[Any, ...] | None, tuple[int, int, int, bool, int]] = {}  # by facts: puts seen before
+        self._checked: dict[tuple[Any, ...] | None, tuple[int, int, int, bool, int]] = {}  # by key: puts seen before
         self._graph_counters: list[int] = []  # not yet used by a graph
         self._through_staging = not backend.peers.stores
         wanted: list[tuple[Callable[..., Any], str, KernelOptions]] = [
@@ -199,16 +199,16 @@ class OneSided:
     def _checked_put(self, dst: Any, src: Any, pe: int, *signal: Any) -> tuple[int, int, int, bool, int]:
         """Addresses of dst and src, bytes, whether they go through staging, address of the signal (0: none).
 
-        What was checked once is found by its facts: the check takes longer than a message to another node.
+        What was checked once is found by its key: the check takes longer than a message to another node.
         """
-        facts = None if state.freed else self._backend.heap.facts((state.changes, dst, src, pe, *signal))
-        found = self._checked.get(facts)
+        call_key = None if state.freed else self._backend.heap.call_key((state.changes, dst, src, pe, *signal))
+        found = self._checked.get(call_key)
         if found is None:
             to, source = self._pair(dst, src, pe, symmetric_dst=True)
             word = self._word(*signal) if signal else 0
             found = to.address, source.address, source.nbytes, self._unknown(source, pe), word
-            if facts:
-                keep(self._checked, facts, found)
+            if call_key:
+                keep(self._checked, call_key, found)
         return found
 
     def _pair(self, dst: Any, src: Any, pe: int, symmetric_dst: bool) -> tuple[ArrayView, ArrayView]:

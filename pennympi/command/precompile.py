@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     return execute(program_of(args))
 
 
-def _compile_too(arch: tuple[int, int], beyond: bool) -> None:
+def _compile_too(arch: tuple[int, int], remote: bool) -> None:
     """Let the host backend compile each kernel for a GPU, too.  Raises ImportError."""
     from ..cuda.compiler.compile import Target, cubin
     from ..cuda.compiler.gpu import without_device
@@ -66,13 +66,13 @@ def _compile_too(arch: tuple[int, int], beyond: bool) -> None:
 
     def kernel(compiler: Compiler, kernel: Callable[..., Any], name: str, options: KernelOptions = PLAIN) -> Any:
         if name != NAME:  # which has another kernel there
-            cubin(kernel, name, options, Target(arch, beyond))
+            cubin(kernel, name, options, Target(arch, remote))
         return on_host(compiler, kernel, name, options)
 
     def pass_kernel(problem: Any, size: int, norms: str) -> Any:
         if size <= gpu_sweep.deepest(problem.stencil):
             made = gpu_sweep.pass_kernel(problem.stencil, size, norms, problem.end)
-            cubin(made.kernel, NAME, problem.options(made.bounds, made.shared_bytes), Target(arch, beyond))
+            cubin(made.kernel, NAME, problem.options(made.bounds, made.shared_bytes), Target(arch, remote))
         return pass_on_host(problem, size, norms)
 
     Compiler.kernel = kernel  # type: ignore[assignment, method-assign]

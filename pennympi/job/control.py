@@ -82,7 +82,7 @@ class Control:
         self.me, self.processes = me, processes
         self.pes = [pe for pe, process in enumerate(processes) if process.node == processes[me].node]
         self.local, self.n_local = self.pes.index(me), len(self.pes)
-        self.beside = [pe for pe, process in enumerate(processes) if process.machine == processes[me].machine]
+        self.machine_pes = [pe for pe, process in enumerate(processes) if process.machine == processes[me].machine]
         n_bytes = ctypes.sizeof(Part) + 8 * len(processes)
         self._memory = SharedMemory(gather, me, self.pes, n_bytes, "the table of its node's PEs")
         buffer, starts = self._memory.buffer, range(0, self._memory.nbytes, self._memory.part_bytes)

@@ -128,7 +128,7 @@ class Heap:
             self._memory.adopt(self._pe, address, nbytes, found.owner, f"the plain array given at {line}")
         return found
 
-    def facts(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    def call_key(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
         """None: each call is checked."""
         return None
 

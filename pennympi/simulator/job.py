@@ -72,7 +72,7 @@ class Control:
         node_of = [machine.network.node_of[pe] for pe in group.pes]
         self.processes = [Process(f"node {node}", pe, f"node {node}") for pe, node in enumerate(node_of)]
         self.pes = [pe for pe, node in enumerate(node_of) if node == node_of[me]]
-        self.local, self.n_local, self.beside = self.pes.index(me), len(self.pes), self.pes
+        self.local, self.n_local, self.machine_pes = self.pes.index(me), len(self.pes), self.pes
         self._me, self._group, self._calls, self._machine = me, group, 0, machine
 
     def enter(self, text: str) -> None:

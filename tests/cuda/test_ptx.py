@@ -40,13 +40,13 @@ ACCESS = re.compile(r"\b(?:ld|st)\.global(?:\.nc)?\.v([24])\.[a-z]+(\d+)")
 ACQUIRE, RELEASE = "ld.acquire.sys.global.u64", "st.release.sys.global.u64"
 
 
-def ptx(kernel, name, cc=HOPPER, beyond=False, **options):
+def ptx(kernel, name, cc=HOPPER, remote=False, **options):
     """The PTX of a kernel, with what holds for every kernel asserted."""
-    code = ptx_of(kernel, name, cc, beyond, **options)
+    code = ptx_of(kernel, name, cc, remote, **options)
     lines = [line.strip() for line in code.splitlines()]
     assert f".target sm_{cc[0]}{cc[1]}" in code
     assert sum(".entry" in line for line in lines) == 1
-    assert beyond or not [line for line in lines if re.search(r"\bcall\b", line)], "a function was not inlined"
+    assert remote or not [line for line in lines if re.search(r"\bcall\b", line)], "a function was not inlined"
     assert ("griddepcontrol.wait" in code) == backend.Target(cc).overlap == (cc == HOPPER)
     return code
 
@@ -138,7 +138,7 @@ def test_allreduce_of_any_alignment(algorithm):
 @pytest.mark.parametrize("algorithm", FAR)
 def test_beyond_a_pointer(algorithm):
     """Every body of ``cuda/device/remote.py`` compiles, and NVSHMEM is asked for puts, signals and their completion."""
-    code = allreduce(algorithm, "float32", beyond=True, aligned=False)
+    code = allreduce(algorithm, "float32", remote=True, aligned=False)
     calls = {"two_shot": ("put", "signal", "quiet"), "ring": ("put_signal", "signal", "quiet")}.get(algorithm, ("put",))
     assert all(f"pennympi_{call}" in code for call in calls)
     assert ("packets" in algorithm) == ("st.relaxed.sys.global.v2" in code), "packets stay inside the nodes"
@@ -166,8 +166,8 @@ def test_collectives_by_counts(collective):
     reduction = (dtype, "sum") if reduces else None
     for name, row in collective.table.items():
         fixed = constants(row.kernel, dtype, N_PES)
-        for cc, beyond in ((HOPPER, False), (AMPERE, True))[: 1 if name == "packets" else 2]:
-            code = ptx(row.kernel, f"{collective.name} ({name})", cc, beyond, reduction=reduction, constants=fixed)
+        for cc, remote in ((HOPPER, False), (AMPERE, True))[: 1 if name == "packets" else 2]:
+            code = ptx(row.kernel, f"{collective.name} ({name})", cc, remote, reduction=reduction, constants=fixed)
             check_messages(code, name == "packets")
             assert "atom.global.cas.b64" in code, "no record"
 
@@ -193,10 +193,10 @@ def test_one_sided(name, cc, moves, signals, waits):
     assert (RELEASE in code) == signals and (ACQUIRE in code) == waits
 
 
-@pytest.mark.parametrize(("cc", "beyond"), [(HOPPER, False), (AMPERE, True)])
-def test_halos(cc, beyond):
+@pytest.mark.parametrize(("cc", "remote"), [(HOPPER, False), (AMPERE, True)])
+def test_halos(cc, remote):
     """Faces go in units of 16, 8, 4 and 1 bytes, whatever the bytes are of."""
-    code = ptx(exchange_halos, "halo exchange", cc, beyond)
+    code = ptx(exchange_halos, "halo exchange", cc, remote)
     for move in (r"st\.global\.v[24]\.", r"st\.global\.[bu]64", r"st\.global\.[bu]32", r"st\.global\.[bu]8"):
         assert re.search(move, code), move
     assert ACQUIRE in code and RELEASE in code
@@ -205,7 +205,7 @@ def test_halos(cc, beyond):
 @pytest.mark.parametrize("kernel", [rma.put_by_staging, rma.get_by_staging])
 def test_by_rooms(kernel):
     """A block takes the lock of its room before NVSHMEM reads or writes there, and lets it go by a release."""
-    lines = ptx(kernel, kernel.__name__, beyond=True).splitlines()
+    lines = ptx(kernel, kernel.__name__, remote=True).splitlines()
     asked = [i for i, line in enumerate(lines) if re.search(r"pennympi_(put|get)\b", line)]
     held = [i for i, line in enumerate(lines) if "atom.global.cas.b64" in line]
     given = [i for i, line in enumerate(lines) if RELEASE in line]

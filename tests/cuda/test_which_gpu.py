@@ -12,7 +12,7 @@ def numbers(current, nodes, n_gpus):
 
     def of(me, pes):
         runtime = SimpleNamespace(getDeviceCount=lambda: n_gpus, getDevice=lambda: current[me])
-        control = SimpleNamespace(beside=pes)
+        control = SimpleNamespace(machine_pes=pes)
         job = SimpleNamespace(me=me, control=control, gather=lambda mine, what: current)
         with imported_over(
             {"cupy": SimpleNamespace(cuda=SimpleNamespace(runtime=runtime))}, "memory.which_gpu"

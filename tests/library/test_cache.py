@@ -197,7 +197,7 @@ def test_a_folder_that_is_not_this_users_alone_is_not_used(folder, recwarn, monk
 def test_a_line_names_what_takes_long_to_compile(folder, monkeypatch, capfd):
     """It comes after a while of compiling, be it of one kernel or of several."""
     monkeypatch.setattr(cache, "SILENT_S", 0.2)
-    monkeypatch.setattr(cache, "_unsaid_s", 0.0)
+    monkeypatch.setattr(cache, "_unreported_s", 0.0)
     kept, lines = f"; later runs load it from {folder}", []
     for name, took_s in (("quick", 0.12), ("next", 0.12), ("quick again", 0.1), ("long", 0.3), ("none", 0.0)):
         with cache.numbered(3, 5):

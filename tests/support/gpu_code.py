@@ -13,10 +13,10 @@ from pennympi.cuda.compiler.gpu import ptx, without_device
 HOPPER, AMPERE = (9, 0), (8, 0)
 
 
-def ptx_of(kernel, name="kernel", cc=HOPPER, beyond=False, **options):
-    """A kernel as PTX.  beyond: NVSHMEM carries its messages;  options: of ``KernelOptions``"""
+def ptx_of(kernel, name="kernel", cc=HOPPER, remote=False, **options):
+    """A kernel as PTX.  remote: NVSHMEM carries its messages;  options: of ``KernelOptions``"""
     made = KernelOptions(**options)
-    function, signature = entry(kernel, name, made, Target(cc, beyond))
+    function, signature = entry(kernel, name, made, Target(cc, remote))
     with without_device(cc):
         return ptx(function, signature, cc, made.bounds or BOUNDS, made.fused)
 

@@ -97,7 +97,7 @@ class Blocks:
         scope = {name: getattr(self, name) for name in names} | {"cuda": self}
         threads = []
         for kernel, n_blocks, n_threads, shared_bytes, args in launches:
-            bound = bind(kernel, scope, lambda function: function, scope, made=dict(made or {}))
+            bound = bind(kernel, scope, lambda function: function, scope, compiled=dict(made or {}))
             for block in range(n_blocks):
                 shared = np.full(SHARED + shared_bytes, 0xFF, np.uint8)
                 every, warps = Barrier(self, n_threads), [Barrier(self, LANES) for _ in range(-(-n_threads // LANES))]

@@ -44,7 +44,7 @@ class Threads:
         made |= {specialised(squares_of_warp, n): lambda values: values for n in range(1, 4)}
         made |= {no_squares: tuple, add_squares_of_warp: self._add_squares_of_warp}
         made |= {add_lanes_to_words: self._add_lanes_to_words}
-        bound = bind(kernel, scope, lambda function: function, scope, made=made)
+        bound = bind(kernel, scope, lambda function: function, scope, compiled=made)
         shape, grid = ((n, 1, 1) if isinstance(n, int) else n for n in (threads, blocks))
         self._thread = np.arange(np.prod(shape))
         x, y = self._thread % shape[0], self._thread // shape[0]
