@@ -68,7 +68,7 @@ class Loop:
             return run
 
         turn = [*(run_of(body, inner) for body in bodies[:-1]), run_of(bodies[-1], end)]
-        self._run = on_all(context.job, "loop", lambda: backend.streams.repeat(start, turn, rest), otherwise=Unsupported)
+        self._run = on_all(context.job, "loop", lambda: backend.streams.repeat(start, turn, rest), error_type=Unsupported)
         context.arrays.plans.add(self, (value.address, state.done))
 
     def __call__(

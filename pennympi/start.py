@@ -68,7 +68,7 @@ def init(
         init_arguments.agree([one for one, _ in gathered])
         name = _choose(mine.backend, [reason for _, reason in gathered])
         make = lambda: _make_backend(name, job, mine.heap_bytes)  # noqa: E731
-        made = on_all(job, f"start of the {name} backend", make, otherwise=Unsupported)
+        made = on_all(job, f"start of the {name} backend", make, error_type=Unsupported)
     except PeerTimeout:
         raise
     except Exception:

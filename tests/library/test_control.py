@@ -95,9 +95,9 @@ def test_a_text_is_read_whole_or_not():
         control.enter(text)
         found = [control.find(ME, tag_of(text)), control.call(ME)]
         texts = [Torn(control, slot) for slot in range(len(control._own.texts))]
-        control._parts[ME] = SimpleNamespace(progress=control._own.progress, texts=texts)
+        control._entries[ME] = SimpleNamespace(progress=control._own.progress, texts=texts)
         found += [control.find(ME, tag_of(text)), control.call(ME)]
-        control._parts[ME] = control._own
+        control._entries[ME] = control._own
         assert seen(lambda: found) == [[text, f"{text} (call 1)", None, "a call (call 1)"]] * N_PES
 
 

@@ -234,7 +234,7 @@ def test_errors_name_the_remedy(team):
         refused(kind, text, team.plan_loop, *args)
     if team.n_pes > 1:
         for args in ((body, value, team.me), (body, value, 0, 5 + team.me), ([body] * (1 + team.me), value, 0)):
-            refused(ValueError, "each PE must ask for the same loop: this one asks for", team.plan_loop, *args)
+            refused(ValueError, "each PE must ask for the same loop: this PE asks for", team.plan_loop, *args)
         error, text = (ValueError, "PE 0: TypeError") if team.me else (TypeError, "body must be")
         refused(error, text, team.plan_loop, body if team.me else None, value, 0)
 

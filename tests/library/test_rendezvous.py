@@ -57,14 +57,14 @@ def test_what_the_pes_bring_has_any_size(nbytes):
 def test_what_cannot_be_gathered_is_an_error_on_every_pe(who, monkeypatch):
     monkeypatch.setattr(rendezvous, "MOST_BYTES", 1000)
     with job() as (meetings, _):
-        for bad, kind, why in ((lambda: None, TypeError, "can't be pickled"), (bytes(2000), ValueError, "are the most")):
+        for bad, kind, why in ((lambda: None, TypeError, "can't be pickled"), (bytes(2000), ValueError, "at most")):
             text = ""
             try:
                 meetings.gather(bad if who == "all" or ME == LAST else "good", "gather")
             except kind as error:
                 text = str(error)
             assert all(
-                f"what PE {LAST if who == 'one' else 0} brings to gather" in one and why in one for one in seen(text)
+                f"the object of PE {LAST if who == 'one' else 0} for gather" in one and why in one for one in seen(text)
             )
             assert seen(meetings.gather(ME, "gather")) == [list(range(N_PES))] * N_PES, "the next one is right"
 

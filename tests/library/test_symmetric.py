@@ -114,7 +114,7 @@ def test_a_heap_that_is_too_small_for_a_team(team):
         pytest.skip("the heap of NVSHMEM grows")
     jobs = len(open_jobs)
     for _ in range(2):
-        with pytest.raises(pennympi.SymmetricHeapExhausted, match="free arrays, or give more by init.heap_bytes"):
+        with pytest.raises(pennympi.SymmetricHeapExhausted, match="free arrays, or ask for more by init.heap_bytes"):
             pennympi.init(team.comm, heap_bytes=4096)
         assert len(open_jobs) == jobs
     with pennympi.init(team.comm, heap_bytes=128 << 20) as small:

@@ -62,14 +62,14 @@ def half_ended():
 def late_sign():
     """Each PE is a node of its own, and hears no sign of life until it ends the team.  What is left reaches no other."""
     os.environ["PENNYMPI_NODE"] = f"node{world.rank}"
-    hear, close = Beats._hear, Beats.close
+    receive, close = Beats._receive, Beats.close
 
     def end(beats, *args):
-        Beats._hear = hear
+        Beats._receive = receive
         close(beats, *args)
 
     with pennympi.init():
-        Beats._hear, Beats.close = lambda beats: None, end
+        Beats._receive, Beats.close = lambda beats: None, end
         time.sleep(2.5 * BEAT_S)
     comms = [world.Dup() for _ in range(4)]
     world.Barrier()
