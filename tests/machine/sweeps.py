@@ -10,7 +10,7 @@ from pennympi.kernels.sweep import resident
 from pennympi.kernels.sweep.norm import LEVEL_BYTES
 from pennympi.kernels.sweep.records import Box, Pass, SweepFields
 from pennympi.simulator.device import Machine
-from pennympi.simulator.implementations import by_one
+from pennympi.simulator.implementations import by_one_warp
 from pennympi.simulator.launches import Launch
 from pennympi.stencil.grid.decomposition import Decomposition, factorings, with_halo
 from pennympi.stencil.grid.messages import points_of
@@ -63,7 +63,7 @@ def pass_over(grid: Decomposition) -> Callable[..., None]:
                 array(fields.new)[index][own[-1]] = old[index][own[-1]]
             b.pause()
 
-    return by_one(sweeps)
+    return by_one_warp(sweeps)
 
 
 class Sweeps:
