@@ -282,7 +282,7 @@ def test_the_switch_shows_the_least_round():
     [
         (SENDS, CountError, "part 2 of x of PE 1 has -1 elements from element 10 on, by the counts and displacements "),
         (TAKES, CountError, "part 2 of out of PE 1 has -1 elements from element 10 on, by the counts and displacements "),
-        (DIFFERS, CollectiveMismatchError, "PE 1 takes 10 elements from PE 2, which sends -1: "),
+        (DIFFERS, CollectiveMismatchError, "PE 2 sends -1 elements to PE 1, but PE 1 expects 10: "),
     ],
 )
 def test_a_count_that_is_refused_is_told(why, error, text):

@@ -98,7 +98,7 @@ def test_a_wrong_element_is_found(team):
 )
 def test_a_size_is_measured_until_two_rounds_agree(times, medians, rounds, monkeypatch):
     left = iter(times)
-    monkeypatch.setattr(tune, "_once", lambda *args: dict(zip(("ring", "tree"), next(left), strict=True)))
+    monkeypatch.setattr(tune, "_measure_once", lambda *args: dict(zip(("ring", "tree"), next(left), strict=True)))
     runner, ours = SimpleNamespace(dtype=DTYPES["float32"]), [SimpleNamespace(name=name) for name in ("ring", "tree")]
     found = tune.measured(runner, ours, [1024], anyway=False)
     assert found.sizes_bytes == ((1024,) if medians else ()), "a size without an order is left out"
@@ -129,7 +129,7 @@ def test_tune_writes_no_order_that_does_not_settle(team, monkeypatch, tmp_path, 
         fast = next(turn) % len(ours)
         return {one.name: 1.0 if number == fast else 50.0 for number, one in enumerate(ours)}
 
-    monkeypatch.setattr(tune, "_once", disturbed)
+    monkeypatch.setattr(tune, "_measure_once", disturbed)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(team.n_pes)))
     args = arguments(tune, "-e", "4K", "-d", "float32")
     with pytest.raises(Ended, match="the order of the algorithms was not stable at any size: nothing was written") as end:

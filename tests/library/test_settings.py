@@ -8,7 +8,7 @@ from refused import bad_init
 
 import pennympi
 from pennympi import settings
-from pennympi.settings import SETTINGS, SettingError, given, setting
+from pennympi.settings import SETTINGS, SettingError, checked_settings, setting
 
 
 @pytest.fixture(autouse=True)
@@ -74,7 +74,7 @@ BAD = {
 def test_a_bad_value_names_the_variable_the_value_and_the_remedy(monkeypatch, name, text):
     monkeypatch.setenv(name, text)
     with pytest.raises(SettingError, match=f"^{name}='.* cannot be used: .*unset it for the default") as error:
-        given()
+        checked_settings()
     assert len(str(error.value)) < 600 and (repr(text) in str(error.value) or len(text) > 70)
 
 
