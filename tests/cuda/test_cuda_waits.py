@@ -261,7 +261,7 @@ def test_other_kernels_compare_whole_words():
 def test_the_switch_shows_the_least_and_so_poison():
     least = -(1 << 63) | 9 << 16
     one = Thread(_3=lambda: one.store(WORD, least))  # the least of all words, and with no deltas every PE's
-    one.poll_least(HERE, WORD, one.turned(9), 3)
+    one.poll_least(HERE, WORD, one.comparable(9), 3)
     assert one.gave_up == POISON and one.record() == [1, 0, 7, 9, POISON]
     one.meet_multicast(HERE, WORD + 8, 9, 3)
     assert one.load(WORD + 8) == least
@@ -270,10 +270,10 @@ def test_the_switch_shows_the_least_and_so_poison():
 def test_the_switch_shows_the_least_round():
     """The tag lies below the round's number there; one that is less is seen, one that is more by its own PE."""
     one = Thread()
-    assert one.turned(tagged(9, 5)) < one.turned(tagged(9, 6)) < one.turned(tagged(10, 1)) < 1 << 62
-    assert one.turned_back(one.turned(tagged(9, 0xFFFF))) == tagged(9, 0xFFFF)
-    one.store(WORD, one.turned(tagged(9, 2)))
-    one.poll_least(HERE, WORD, one.turned(WANTED), 3)
+    assert one.comparable(tagged(9, 5)) < one.comparable(tagged(9, 6)) < one.comparable(tagged(10, 1)) < 1 << 62
+    assert one.epoch_of(one.comparable(tagged(9, 0xFFFF))) == tagged(9, 0xFFFF)
+    one.store(WORD, one.comparable(tagged(9, 2)))
+    one.poll_least(HERE, WORD, one.comparable(WANTED), 3)
     assert one.record() == [1, 0, 7, WANTED, tagged(9, 2)]
 
 
