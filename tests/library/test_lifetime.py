@@ -225,7 +225,7 @@ def test_more_teams_than_mpi_has_communicators(team, monkeypatch):
 
     monkeypatch.setattr(Meetings, "duplicate", duplicate)
     for _ in range(2):
-        refused(pennympi.Unsupported, r"\d+ teams open, .*finalize those", pennympi.init, team.comm)
+        refused(pennympi.Unsupported, r"\d+ teams open, .*finalize teams", pennympi.init, team.comm)
     monkeypatch.undo()
     with pennympi.init(team.comm) as other:
         assert other.gather(team.me) == list(range(team.n_pes))

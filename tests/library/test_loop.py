@@ -220,7 +220,7 @@ def test_errors_name_the_remedy(team):
     value, two, whole = team.zeros(1, "float64"), team.zeros(2, "float64"), team.zeros(1, "int64")
     body = lambda stream: None  # noqa: E731
     every = [
-        ((None, value, 0), TypeError, "body must be a function of a stream, or a sequence of such, got None"),
+        ((None, value, 0), TypeError, "body must be a function of a stream, or a sequence of such functions, got None"),
         (([], value, 0), TypeError, r"body must be .*, got \[\]"),
         (([body, 3], value, 0), TypeError, "body must be"),
         ((body, two, 0), ValueError, "value must have one element, got 2"),

@@ -83,7 +83,7 @@ def test_errors_are_every_pes(team, monkeypatch):
     bad_init(team, pennympi.TopologyError, "'no_such.toml' is neither a known name nor a file")
     mine = f"{n}-nodes-of-one" if team.me == n - 1 else f"one-node-of-{n}"
     pes = ", ".join(f"PE {pe}" for pe in range(n - 1))
-    text = f"topology is one-node-of-{n} on {pes} and {n}-nodes-of-one on PE {n - 1}: give init the same topology"
+    text = f"topology is one-node-of-{n} on {pes} and {n}-nodes-of-one on PE {n - 1}: pass init the same topology"
     bad_init(team, ValueError, text, topology=mine)
     with pennympi.init(team.comm, topology="auto") as plain:  # whatever the variable says
         assert plain.pe_topology.node_of == team.pe_topology.node_of

@@ -97,7 +97,7 @@ def test_init_compares_settings_and_arguments(team, monkeypatch):
         patch.setenv("PENNYMPI_TIMEOUT_S", "1e12" if me_last else "60")
         bad_init(team, SettingError, f"PE {last}: PENNYMPI_TIMEOUT_S='1e12' cannot be used")
     for name, one, other in (("heap_bytes", 1 << 20, 2 << 20), ("sms", None, 3)):
-        message = f"{name} is {one} on {pes} and {other} on PE {last}: give init the same {name} on every PE"
+        message = f"{name} is {one} on {pes} and {other} on PE {last}: pass init the same {name} on every PE"
         bad_init(team, ValueError, message, **{name: other if me_last else one})
     for name, bad, error, message in (
         ("heap_bytes", 1e9, TypeError, "heap_bytes must be an int from 4096 to .*, or None, got 1000000000.0"),
