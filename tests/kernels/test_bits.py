@@ -5,7 +5,7 @@ import hashlib
 import numpy as np
 import pytest
 from on_device import same, skip_if_refused, to_numpy, write
-from reductions import N_PES, OPS, PAIRS, some
+from reductions import N_PES, OPS, PAIRS, sample
 
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.kernels.allreduce import TABLE
@@ -13,14 +13,14 @@ from pennympi.kernels.allreduce import TABLE
 pytestmark = pytest.mark.mpi
 FLOATS = [(algorithm, name) for algorithm, name in PAIRS if DTYPES[name].kind in "fb"]
 # All at three PEs; at other numbers of them some, each algorithm with another dtype.
-SOME = FLOATS if N_PES == 3 else some(FLOATS, 5)
+SOME = FLOATS if N_PES == 3 else sample(FLOATS, 5)
 
 
 def ops_of(team, algorithm, name, ops=OPS):
     return [op for op in ops if not TABLE[algorithm].why_not(team.pe_topology, name, op)]
 
 
-@pytest.mark.parametrize(("algorithm", "name"), FLOATS if N_PES <= 4 else some(FLOATS, 2))
+@pytest.mark.parametrize(("algorithm", "name"), FLOATS if N_PES <= 4 else sample(FLOATS, 2))
 def test_random_floats(team, algorithm, name):
     """Sums whose value depends on the order of the additions: one digest on all PEs, twice."""
     skip_if_refused(team, algorithm, name)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from on_device import device, same, to_numpy, write
-from reductions import N_PES, in_order, some
+from reductions import N_PES, in_order, sample
 
 from pennympi import Unsupported
 from pennympi.arrays.dtypes import TABLE as DTYPES
@@ -35,7 +35,7 @@ def windows(count):
 
 
 @pytest.mark.parametrize("algorithm", ["auto", *CANONICAL])
-@pytest.mark.parametrize("name", FLOATS if N_PES <= 3 else some(FLOATS, 2))
+@pytest.mark.parametrize("name", FLOATS if N_PES <= 3 else sample(FLOATS, 2))
 def test_bits_of_an_element(team, algorithm, name):
     dtype, mine = DTYPES[name].numpy, pool(team.me, name)
     memory = team.zeros(max(COUNTS) + 1, name)

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from collective_cases import ALGORITHMS, CASES, Call, right, runs_here
+from collective_cases import ALGORITHMS, CASES, Call, is_right, runs_here
 from mpi4py import MPI
 from on_device import device, same, skip_if_refused, to_numpy, write
 from reductions import op_of
@@ -64,7 +64,7 @@ def test_exact(team, memory, collective, algorithm):
         returned = case.run(team, call, x, out, algorithm=algorithm)
         assert returned is (None if case.out(call) is None else out)
         where = f"{call} {x_key}{x_at} {out_key}{out_at}"
-        assert right(case, call, out, before), f"{where}: {to_numpy(out)[:8]} and not {case.out(call)}"
+        assert is_right(case, call, out, before), f"{where}: {to_numpy(out)[:8]} and not {case.out(call)}"
         assert in_place or same(x, given), f"{where}: x was written"
         used = {x_key: (x_at, max(rows))} if in_place else {x_key: (x_at, rows[0]), out_key: (out_at, rows[1])}
         for key, (at, parts) in used.items():
@@ -87,7 +87,7 @@ def test_large(team, collective, algorithm):
         write(out, np.zeros(out.size))
         write(x, case.x(call))
         case.run(team, call, x, out, algorithm=algorithm)
-        assert right(case, call, out, np.zeros(out.size))
+        assert is_right(case, call, out, np.zeros(out.size))
 
 
 @pytest.mark.parametrize(("collective", "algorithm"), ALGORITHMS)
@@ -110,7 +110,7 @@ def test_plan(team, collective, algorithm):
                 team.synchronize()  # what was written, in the order of the current stream
                 plan(stream)
                 team.synchronize()
-            assert right(case, call, out, np.zeros(out.size)), step
+            assert is_right(case, call, out, np.zeros(out.size)), step
 
 
 @pytest.mark.parametrize("algorithm", PLANNED)
@@ -132,7 +132,7 @@ def test_a_plan_that_writes_the_peers_out(team, algorithm):
             write(x, case.x(call))
             team.barrier()
             plan()
-            assert right(case, call, target, None), call
+            assert is_right(case, call, target, None), call
             team.barrier()
 
 
@@ -169,11 +169,11 @@ def test_mpi_in_place(team, collective, planned):
         write(x, case.x(call))
         before, elsewhere = to_numpy(out), at_root_alone and team.me != root
         arrays = (x, None) if elsewhere else (MPI.IN_PLACE, out)
-        run = getattr(team, f"plan_{collective}" if planned else collective)(*arrays, **case.more(call))
+        run = getattr(team, f"plan_{collective}" if planned else collective)(*arrays, **case.options(call))
         if planned:
             run()
             team.synchronize()
-        assert right(case, call, out, before)
+        assert is_right(case, call, out, before)
     out, more = device(team, np.full(5, team.me, np.int32)), device(team, np.ones(5, np.int32))
     assert same(team.allreduce(MPI.IN_PLACE, out, residual=more), np.full(5, 1 + sum(range(n))))
 
@@ -188,4 +188,4 @@ def test_the_algorithm_of_the_environment(team, monkeypatch):
             case.run(team, call, x, out)
         monkeypatch.setenv("PENNYMPI_ALGORITHM", f"{collective}:{able}")
         case.run(team, call, x, out)
-        assert right(case, call, out, np.zeros(out.size))
+        assert is_right(case, call, out, np.zeros(out.size))

@@ -25,7 +25,7 @@ def test_fuzz(team):
     for _ in range(CALLS.get(team.n_pes, 500) // BATCH):
         calls = Calls(team, shared, BATCH)
         for _ in calls.list:
-            calls.one(streams)
+            calls.run_next(streams)
         calls.check()
 
 
@@ -43,7 +43,7 @@ def test_among_puts_exchanges_and_barriers(team):
         partner = (step - me) % n  # a swap: the partner's partner is this PE
         team.put(mail[k], source[k], (me + step) % n)
         team.exchange(halo[k, :size], send[k, :size], partner, form)
-        calls.one()
+        calls.run_next()
         if shared.randrange(3) == 0:
             team.barrier()
         wanted.append(((me - step) % n, partner, size))

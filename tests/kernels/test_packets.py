@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from collective_cases import CASES, TABLES, Call, right
+from collective_cases import CASES, TABLES, Call, is_right
 from on_device import device, same
 
 import pennympi
@@ -52,7 +52,7 @@ def test_auto_takes_others(team, without):
         call = Call("float32", "sum", team.n_pes, team.me, 0, 1000)
         x, out = case.fresh(lambda values: device(team, values), call)
         case.run(without, call, x, out)
-        assert right(case, call, out, case.x(call) if case.one_array else np.zeros(out.size)), name
+        assert is_right(case, call, out, case.x(call) if case.one_array else np.zeros(out.size)), name
 
 
 @pytest.mark.parametrize("collective", [one for one in ALL if "packets" in one.table], ids=lambda one: one.name)

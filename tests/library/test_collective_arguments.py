@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from collective_cases import CASES, Call, right
+from collective_cases import CASES, Call, is_right
 from mpi4py import MPI
 from on_device import device, same, to_numpy
 from refused import refused
@@ -21,7 +21,7 @@ def test_bad_arguments(team, collective):
     given, before = to_numpy(x), to_numpy(out)
 
     def bad(error, match, *arrays, **named):
-        refused(error, match, getattr(team, collective), *arrays[: 2 - case.one_array], **{**case.more(call), **named})
+        refused(error, match, getattr(team, collective), *arrays[: 2 - case.one_array], **{**case.options(call), **named})
 
     freed = team.zeros(4 * n * COUNT, "float32")
     if case.name != "reduce" or me == call.root:  # elsewhere, out is not looked at
@@ -47,10 +47,10 @@ def test_bad_arguments(team, collective):
     bad(ValueError, "was freed", freed[: x.size], out)
     assert same(out, before) and same(x, given)
     if case.reduces:  # MPI's names are accepted
-        getattr(team, collective)(x, out, **{**case.more(call), "op": MPI.SUM})
+        getattr(team, collective)(x, out, **{**case.options(call), "op": MPI.SUM})
     else:
         case.run(team, call, x, out)
-    assert right(case, call, out, before)
+    assert is_right(case, call, out, before)
 
 
 def bad_out(team, case, bad, x, out, long):

@@ -10,7 +10,7 @@ import pytest
 from collective_cases import CASES, Call
 from on_device import same, to_numpy, write
 from refused import refused
-from shrinking import LIMIT, Shrinking, asked_by_the_host, both, copy, shrink
+from shrinking import LIMIT, Shrinking, check_loop, copy, run_by_host, shrink
 from sweep_reference import laplace
 
 import pennympi
@@ -88,7 +88,7 @@ def test_bodies(team, made):
         for x, values in starts:
             write(x, values)
 
-    assert both(team, reset, body, shrinking.value, arrays) >= 4
+    assert check_loop(team, reset, body, shrinking.value, arrays) >= 4
 
 
 @pytest.mark.parametrize(("turn", "engine"), [(1, "blocked"), (1, "resident"), (2, "plain")])
@@ -116,7 +116,7 @@ def test_sweeps_until_their_norm_is_small(team, turn, engine):
     host = iter(10_000 * bodies)
     reset()
     team.barrier()
-    runs = asked_by_the_host(team, lambda stream: next(host)(stream), value)
+    runs = run_by_host(team, lambda stream: next(host)(stream), value)
     newest = (u, v)[runs % 2] if turn == 2 else u
     norm, field = to_numpy(value), to_numpy(newest)
     assert runs > 8 and norm[0] <= LIMIT
@@ -139,7 +139,7 @@ def test_ends(team, dtype, start, below, most, runs):
     value, unused = team.zeros(1, dtype), team.zeros(1, dtype)
     halve = team.kernel(shrink, dtype)
     body = lambda stream: halve(1, value, 1, unused, 1.0, stream=stream)  # noqa: E731
-    assert both(team, lambda: write(value, [start]), body, value, (), below, most) == runs
+    assert check_loop(team, lambda: write(value, [start]), body, value, (), below, most) == runs
     loop = team.plan_loop([body] * 3, value, below, most)
     write(value, [start])
     loop(team.stream("high"))

@@ -106,7 +106,7 @@ def test_teams_of_a_grid_interleaved(team):
         drawn = {kind: random.Random(str((turn, kind, one.gather(team.me)))) for kind, one in teams.items()}
         calls = {kind: Calls(one, drawn[kind], 20) for kind, one in teams.items()}
         for kind in shared.sample([*teams] * 20, 60):
-            calls[kind].one(streams)
+            calls[kind].run_next(streams)
             if shared.random() < 0.1:
                 teams[kind].barrier()
         for one in calls.values():

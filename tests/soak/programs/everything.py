@@ -11,7 +11,7 @@ import threading
 import time
 
 import numpy as np
-from collective_cases import CASES, Call, right
+from collective_cases import CASES, Call, is_right
 from halo_reference import own_part, with_halos
 from on_device import device, same, to_numpy, write
 from random_calls import Calls
@@ -60,7 +60,7 @@ class Everything:
         shared = random.Random(self.shared.random())
         calls = Calls(team or self.team, shared, number)
         for _ in calls.list:
-            calls.one(self.streams if team is None else (None,))
+            calls.run_next(self.streams if team is None else (None,))
         calls.check()
         self.compared += number
 
@@ -75,7 +75,7 @@ class Everything:
         for _ in range(shared.randrange(1, 4)):
             plan(stream)
             team.synchronize(stream)
-            self.check(right(CASES[name], call, out, before), f"plan of {name} {call}")
+            self.check(is_right(CASES[name], call, out, before), f"plan of {name} {call}")
             write(x, CASES[name].x(call))
             team.synchronize()
 
