@@ -19,10 +19,11 @@ def ranks_in_first_team(job: Job, first: MPI.Group | None) -> tuple[int, ...] | 
         return None
     strangers = sorted(set().union(*({pe} if missing is None else missing for pe, missing in enumerate(gathered))))
     if strangers:
-        names = ", ".join(map(str, strangers[:8]))
+        is_single = len(strangers) == 1
+        names = f"{'PE' if is_single else 'PEs'} {', '.join(map(str, strangers[:8]))}"
         raise Unsupported(
-            f"on GPUs all teams of a process are parts of its first team, but of this communicator's PEs {names} "
-            f"{'was' if len(strangers) == 1 else 'were'} not in the first team of every other (NVSHMEM starts once in a "
+            f"on GPUs all teams of a process are parts of its first team, but {names} of this communicator "
+            f"{'was' if is_single else 'were'} not in the first team of every other PE (NVSHMEM starts once in a "
             "process): first make a team over MPI.COMM_WORLD, or over all PEs that later teams contain"
         )
     return ranks

@@ -28,7 +28,7 @@ class Fiber(greenlet):
 
     def line(self) -> int:
         """Number of its current line in the user's files."""
-        return self.memory.lines.here()
+        return self.memory.lines.current()
 
     def step(self) -> bool:
         """Run until the burst is over or the fiber waits.  False if it can't go on."""

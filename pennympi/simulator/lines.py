@@ -23,7 +23,7 @@ class Lines:
             self._places.append(place)
         return number
 
-    def here(self) -> int:
+    def current(self) -> int:
         """The innermost running line that is not in the library."""
         return self.of(sys._getframe(3))  # at least three functions of the library are above it
 

@@ -116,7 +116,7 @@ def wait_all(b, ctx, signals, value, me, n_pes):
 
 
 @each_thread
-def refuse_count(b, ctx, why, found, wanted, pe):
+def refuse_count(b, ctx, why, count, wanted, pe):
     if b.number == 0 and not b.machine.patience.gave_up[b.pe]:
         b.machine.noticed_why.add(why)
         b.machine.mismatch(b.pe)
