@@ -1,4 +1,4 @@
-"""The bench and tune commands: what they say is right, and a wrong result or times that say nothing are found."""
+"""The bench and tune commands: they report right numbers, and detect wrong results and times without a meaning."""
 
 import argparse
 import itertools
@@ -29,7 +29,7 @@ def arguments(command, *words):
 
 
 class Broken(Ours):
-    """Leaves one element of its result as PE 0 had it before."""
+    """An implementation that leaves one element of its result unchanged on PE 0."""
 
     def call(self, case, source, target, op, root):
         right = super().call(case, source, target, op, root)
@@ -92,7 +92,7 @@ def test_a_wrong_element_is_found(team):
         ([(1.0, 2.0), (3.0, 4.0)], (2.0, 3.0), 2),
         ([(9.0, 2.0), (1.0, 2.0), (1.2, 2.0)], (1.2, 2.0), 3),
         ([(1.0, 2.0), (10.0, 20.0)], (5.5, 11.0), 2),  # slower, in the same order
-        ([(1.0, 1.1), (1.1, 1.0)], (1.05, 1.05), 2),  # too close to call
+        ([(1.0, 1.1), (1.1, 1.0)], (1.05, 1.05), 2),  # too close for an order
         ([(1.0, 2.0), (2.0, 1.0)] * 25, None, tune.MOST_ROUNDS),
     ],
 )

@@ -1,4 +1,4 @@
-"""Loops that end by themselves, beside loops of the host that ask after each run: the same runs, and the same bits."""
+"""Loops of the device, compared with loops of the host that read the value after each run: the same runs and bits."""
 
 import gc
 from contextlib import nullcontext
@@ -55,7 +55,7 @@ def of_halos(team, step):
 
 
 def of_one_sided_calls(team, step):
-    """A row round the ring; the AllReduce after it says that its signal was taken, and cleared."""
+    """Send a row round the ring.  The AllReduce after it shows that its signal was received, and cleared."""
     right, left = (team.me + 1) % team.n_pes, (team.me - 1) % team.n_pes
     row, signal, x, put = team.zeros(50, "float64"), team.signals(1), team.zeros(50, "float64"), team.zeros(50, "float64")
     zero = team.kernel(copy, "int64")
@@ -93,7 +93,7 @@ def test_bodies(team, made):
 
 @pytest.mark.parametrize(("turn", "engine"), [(1, "blocked"), (1, "resident"), (2, "plain")])
 def test_sweeps_until_their_norm_is_small(team, turn, engine):
-    """One plan of two sweeps, whose norm is the value; or two plans of one each, whose norms come to the value."""
+    """A plan of two sweeps whose norm is the value; or two plans of one sweep each, whose norms go to the value."""
     grid = team.grid((36, 40), halo=2, periodic=(True, False))
     u, v = grid.zeros("float32"), grid.zeros("float32")
     pairs = ((u, v),) if turn == 1 else ((u, v), (v, u))
@@ -135,7 +135,7 @@ def test_sweeps_until_their_norm_is_small(team, turn, engine):
     (1, -1, 5, 5), (1, 0.5, 5, 1), (1, 0.25, 5, 2), (0, 1, 5, 1), (1, 0.25, 1, 1), (np.nan, 0, 5, 1), (np.inf, 1, 7, 7),
 ])  # fmt: skip
 def test_ends(team, dtype, start, below, most, runs):
-    """At most, at a value that is small enough already, at one that is as large as the limit, at NaN, not at inf."""
+    """A loop ends after ``most`` runs, at a small value, at a value equal to the limit, at NaN, and not at inf."""
     value, unused = team.zeros(1, dtype), team.zeros(1, dtype)
     halve = team.kernel(shrink, dtype)
     body = lambda stream: halve(1, value, 1, unused, 1.0, stream=stream)  # noqa: E731
@@ -149,7 +149,7 @@ def test_ends(team, dtype, start, below, most, runs):
 
 @pytest.mark.parametrize(("every", "n_bodies"), [(1, 1), (3, 1), (2, 3), (100, 2)])
 def test_turns_of_the_host_change_nothing(team, every, n_bodies):
-    """They come where all bodies have run equally often, and not after the end."""
+    """The host has its turn when all bodies have run equally often, and not after the end."""
     shrinking, x, turns = Shrinking(team), team.zeros(3, "float64"), []
     loop = team.plan_loop([partial(shrinking.step, x)] * n_bodies, shrinking.value, LIMIT)
 
@@ -196,7 +196,7 @@ def count(ctx, runs: Words, done: Words):
 
 
 def test_kernels_of_a_body_read_done(team):
-    """They do nothing in the bodies after the one that ends the loop, which a GPU still runs."""
+    """Sweeps do nothing in the bodies after the one that ends the loop, which a GPU still runs."""
     shrinking, x, (runs, done) = Shrinking(team), team.zeros(1, "float64"), (team.zeros(1, "int64") for _ in range(2))
     counting = team.kernel(count, "int64")
 

@@ -1,4 +1,4 @@
-"""A CPU's machine code as bytes."""
+"""Machine code of a CPU as bytes."""
 
 import json
 
@@ -20,7 +20,7 @@ def packed_function(function):
 
 
 def test_objects_of_this_process_are_not_packed():
-    big = np.arange(1 << 20)  # Numba leaves it where it is
+    big = np.arange(1 << 20)  # Numba does not copy an array of this size
 
     def function(n, x):
         return big[n] * x

@@ -1,4 +1,4 @@
-"""Mistakes in kernels and formulas: the first line of the error is the file, the line, and what is wrong there."""
+"""Mistakes in kernels and formulas: the first line of the error has the file, the line, and the mistake."""
 
 import math
 import random
@@ -25,7 +25,7 @@ class Row(NamedTuple):
     n: int
 
 
-KERNELS = [  # (text, first line of the error, "" where it runs)
+KERNELS = [  # (text, first line of the error; "": no error)
     (f"{LOOP}y[i] = x[i] + 1", "3: brackets: write store(y, i, load(x, i) + 1)"),
     (f"{LOOP}y[i] += x[i, 2]", "3: brackets: write store(y, i, load(y, i) + load(x, i * columns + 2))"),
     (f"{LOOP}store(y, i, first(x))\ndef first(z):\n    return z[0]", "5: brackets: write load(z, 0)"),
@@ -123,7 +123,7 @@ FORMULAS = [
 
 
 def function_of(text, name, tmp_path):
-    """A function of a program of this text."""
+    """A function of a program with this text."""
     path, names = tmp_path / "program.py", ("Elements", "lanes", "load", "store", "real", "signal_all")
     path.write_text(text)
     scope = {"np": np, "math": math, "random": random, "Row": Row, "__name__": "program"}
@@ -133,7 +133,7 @@ def function_of(text, name, tmp_path):
 
 
 def check(what, call):
-    """The call must raise a KernelError that begins so; its traceback shows one line of the library."""
+    """Check that the call raises a KernelError with this beginning, whose traceback shows one line of the library."""
     if not what:
         call()
         return

@@ -1,4 +1,4 @@
-"""The environment variables: read once a call, one clear error, one page."""
+"""The environment variables: read at each call, one clear error, one page."""
 
 from pathlib import Path
 
@@ -80,7 +80,7 @@ def test_a_bad_value_names_the_variable_the_value_and_the_remedy(monkeypatch, na
 
 @pytest.mark.mpi(min_size=2)
 def test_init_compares_settings_and_arguments(team, monkeypatch):
-    """A setting that is wrong or differs on the last PE is an error on every PE, unless it may differ."""
+    """A setting that is wrong or different on the last PE is an error on every PE, unless it may differ."""
     last, me_last = team.n_pes - 1, team.me == team.n_pes - 1
     pes = ", ".join(f"PE {pe}" for pe in range(last))
     for name, one, other in (
@@ -133,14 +133,14 @@ def test_init_compares_topologies_and_names_the_variable(team, monkeypatch, tmp_
     bad_init(team, SettingError, f"is {together} on {pes} and {apart} {by} on PE {last}: {remedy}", topology=argument)
     monkeypatch.setenv("PENNYMPI_TOPOLOGY", "no such file" if me_last else "auto")
     bad_init(team, pennympi.TopologyError, f"PE {last}: PENNYMPI_TOPOLOGY: topology 'no such file' is neither")
-    monkeypatch.chdir(tmp_path)  # a folder of each rank
+    monkeypatch.chdir(tmp_path)  # each rank has a different folder
     (tmp_path / "nodes.toml").write_text(f"[[node]]\npes = 1\ncount = {n}\n" if me_last else f"[[node]]\npes = {n}\n")
     monkeypatch.setenv("PENNYMPI_TOPOLOGY", "nodes.toml")
     same_name = rf"topology is nodes.toml {by} of \(\(0, 0.* on {pes} and nodes.toml {by} of \(\(0, 1.* on PE {last}: "
     bad_init(team, SettingError, same_name)
     monkeypatch.setenv("PENNYMPI_TOPOLOGY", together if me_last else apart)
     with pennympi.init(team.comm, topology="auto", heap_bytes=16 << 20 if team.backend == "host" else None):
-        pass  # the variable says nothing then
+        pass  # the variable has no effect then
 
 
 def test_the_users_folders_follow_xdg(monkeypatch):
