@@ -1,4 +1,4 @@
-"""``put_lines`` of a GPU, its text run for each thread on bytes of NumPy: every byte of the lines, and no other."""
+"""``put_lines`` of a GPU, run for each thread on bytes of NumPy: it writes every byte of the lines, and no other byte."""
 
 from random import Random
 from types import FunctionType, SimpleNamespace
@@ -15,7 +15,7 @@ THREADS = 32
 
 
 def run(memory, dst, src, lines):
-    """The body for every thread of a block; stores of more than a byte must be aligned."""
+    """The body of every thread of a block; stores of more than a byte must be aligned."""
     stored = []
 
     def load(address, nbytes):
@@ -37,7 +37,7 @@ def run(memory, dst, src, lines):
     for name in ("offsets", "move_1", "move_4", "put_lines"):
         space[name] = FunctionType(getattr(room, name).__code__, space)
     gave_up = space["load_word"]
-    space["load_word"] = lambda address: 0 if address == 0 else gave_up(address)  # word GAVE_UP of ctx 0
+    space["load_word"] = lambda address: 0 if address == 0 else gave_up(address)  # the word GAVE_UP of ctx 0
     for thread in range(THREADS):
         cuda.threadIdx.x = thread
         space["put_lines"](0, dst, src, lines, 0)

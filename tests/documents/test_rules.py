@@ -1,4 +1,4 @@
-"""Rules of the house that a program can check: names that explain themselves."""
+"""Rules for names that a program can check: each name explains itself."""
 
 import ast
 from pathlib import Path
@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-# Pronouns and adverbs say nothing about what they name.
+# Pronouns and adverbs do not say what they name.
 VAGUE = {
     "one", "other", "every", "now", "there", "here", "given", "made", "found", "at", "beside", "beyond", "near",
 }  # fmt: skip
-# Folders that have none; the others follow.
+# Folders without such names; the other folders will follow.
 CLEAN = (
     "apps/jacobi/variants",
     "apps/jacobi/verify",
@@ -61,7 +61,7 @@ CLEAN = (
 
 
 def vague_names(path):
-    """(line, name) of functions and parameters in a file that have such a name."""
+    """(line, name) of the functions and parameters in a file that have such a name."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.name in VAGUE:
             yield node.lineno, node.name

@@ -1,6 +1,6 @@
-"""Random calls, one after the other without a wait between: collective, algorithm, dtype, op, size, place, stream.
+"""Random calls without a wait between them: collective, algorithm, dtype, op, size, place, stream.
 
-The calls follow from a seed, the same on every PE; the streams and the moments at which a PE comes late are its own.
+A seed that is the same on every PE draws the calls; each PE draws its streams and the moments at which it comes late.
 """
 
 import random
@@ -20,7 +20,7 @@ BATCH = 100  # calls between two looks at the results
 
 
 def test_fuzz(team):
-    """On several streams, which differ between PEs."""
+    """The calls go to several streams, which differ between PEs."""
     shared, streams = random.Random(team.n_pes), [None, team.stream(), team.stream("high")]
     for _ in range(CALLS.get(team.n_pes, 500) // BATCH):
         calls = Calls(team, shared, BATCH)
