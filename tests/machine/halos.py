@@ -1,4 +1,4 @@
-"""Exchanges of halos, as ``stencil/grid/exchange.py`` launches them; what is read of a halo stays until it is read."""
+"""Exchanges of halos, as ``stencil/grid/exchange.py`` launches them; a halo stays until its readers are done."""
 
 import math
 from collections.abc import Callable
@@ -30,7 +30,7 @@ DIRECT_FROM_LINE_BYTES = (0, 16)
 
 
 def decomposition(rng: Random, n_pes: int) -> Decomposition:
-    """A small grid, cut in any way that leaves each PE as many points as the halo takes."""
+    """A small random grid, in which each PE has as many points as the halo takes."""
     n = rng.randint(1, 3)
     dims = rng.choice(list(factorings(n_pes, [0] * n)))
     halo = tuple(rng.randint(0, 2) for _ in dims)
@@ -40,7 +40,7 @@ def decomposition(rng: Random, n_pes: int) -> Decomposition:
 
 
 def array_of(machine: Machine, grid: Decomposition, pe: int, address: int, dtype: np.dtype) -> np.ndarray:
-    """PE ``pe``'s part of the field whose first element lies at an address, with its halo."""
+    """PE ``pe``'s part, with its halo, of the field whose first element is at an address."""
     layout = layout_of(grid, pe, dtype.itemsize)
     rows = machine.memory.elements(pe, address, math.prod(layout.stored), dtype).reshape(layout.stored)
     return rows[..., : layout.shape[-1]]
@@ -55,7 +55,7 @@ def new_field(machine: Machine, grid: Decomposition, dtype: Any) -> ArrayView:
 
 
 def halos_of(machine: Machine, rng: Random, grid: Decomposition, fields: list[ArrayView], corners: bool) -> list[Halo]:
-    """An exchange of fields, on each PE."""
+    """An exchange of fields, for each PE."""
     n = machine.n_pes
     by_pointer = [[machine.network.by_pointer(p, q) for q in range(n)] for p in range(n)]
     ways = Ways(by_pointer, rng.choice(DIRECT_FROM_BYTES), rng.choice(DIRECT_FROM_LINE_BYTES))
@@ -96,7 +96,7 @@ class Halos:
             self.array(pe, which)[inner] = self.points(which, k)[whole]
 
     def read(self, pe: int, k: int) -> None:
-        """A kernel of the user's, which reads the fields for some time."""
+        """A user's kernel, which reads the fields for some time."""
         block: Any = getcurrent()
         for _ in range(4):
             for which in range(len(self.fields)):
@@ -113,7 +113,7 @@ def exchanged(machine: Machine, rng: Random) -> list[Callable[[], None]]:
         for pe in machine.pes:
             halo, write = halos.of[pe.me], partial(halos.write, pe.me, k)
             work = Work(halo.inbox, halo.outbox, halo.signals, halo.epochs, 0, halo.inbox_bytes, tag)
-            parts = min(halo.n_messages * halo.pieces, pe.slots)  # all blocks of an exchange run at once
+            parts = min(halo.n_messages * halo.pieces, pe.slots)  # all blocks of an exchange run at the same time
             if parts:
                 blocks = rng.choice((parts, rng.randint(1, parts)))
                 pe.issue([Launch.of(f"exchange {k}", exchange.exchange_halos, (pe.me, halo, work), blocks, begin=write)])
