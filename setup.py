@@ -1,5 +1,5 @@
-"""What setup.cfg can't say: README.md's links must also work on a package index, and a source archive keeps the links
-pennympi/kernels and pennympi/apps, since the tests read the files where they are.
+"""The parts of the packaging that setup.cfg can't express: README.md's links must also work on a package index, and a
+source archive keeps the links pennympi/kernels and pennympi/apps, since the tests read the files where they are.
 """
 
 import os
@@ -15,21 +15,21 @@ TARGET = re.compile(r"(!\[[^\]]*)?\]\(([^)\s]+)\)|(<img [^>]*src=)\"([^\"]+)\"")
 
 
 def absolute(text: str) -> str:
-    """Markdown whose links to files of the checkout lead into the repository; links within the page stay."""
+    """Markdown whose links to files of the checkout lead to the repository; links within the page stay."""
 
-    def link(found: re.Match[str]) -> str:
-        target = found[2] or found[4]
+    def link(match: re.Match[str]) -> str:
+        target = match[2] or match[4]
         if re.match(r"\w+:|#", target):
-            return found[0]
-        image = found[1] or found[3]
-        return found[0].replace(target, f"{REPOSITORY}/{'raw' if image else 'blob'}/main/{target}")
+            return match[0]
+        image = match[1] or match[3]
+        return match[0].replace(target, f"{REPOSITORY}/{'raw' if image else 'blob'}/main/{target}")
 
     parts = CODE.split(text)
     return "".join(part if i % 2 else TARGET.sub(link, part) for i, part in enumerate(parts))
 
 
 class WithLinks(sdist):
-    """The archive of the sources, each file once."""
+    """The source archive, which contains each file once."""
 
     def make_release_tree(self, base_dir: str, files: list[str]) -> None:
         links = [Path("pennympi", name) for name in ("kernels", "apps")]

@@ -1,12 +1,12 @@
-"""What a change costs: `python -m pennympi bench` of two checkouts, in turn.
+"""The cost of a change: `python -m pennympi bench` of two checkouts, in turn.
 
     python benchmarks/before_after.py OLD_CHECKOUT --output cost.json                   on CPUs, 2 ranks
     python3 benchmarks/before_after.py OLD_CHECKOUT --cases allreduce --words "--plan --symmetric -e 64M"
 
-A job measures one collective in one checkout: calls, then plans if the collective has them.  The checkouts take turns,
---turns times each, and the one that begins changes each time.  A time is the slowest PE's median of many bursts.  The
-fastest job of a checkout counts, because other programs can only slow a job down; the ratio is after / before.  Every
-result is checked.
+A job measures a collective in a checkout: calls, then plans if the collective has plans.  The checkouts take turns,
+--turns times each, and the order of the two alternates.  A time is the slowest PE's median of many bursts.  The fastest
+job of a checkout counts, since other programs can only slow a job down.  The ratio is after / before.  Every result is
+checked.
 """
 
 import argparse
@@ -28,7 +28,7 @@ WITHOUT_PLANS = ("exchange", "put")
 
 
 def job(args, tree, case, words):
-    """{what: us} of this library in one job.  Raises RuntimeError with what it printed."""
+    """{name of a measurement: us} of this library in a job.  Raises RuntimeError with the output of a job that fails."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "result.json"
         place = "in" if case == "broadcast" else "out"
@@ -38,18 +38,18 @@ def job(args, tree, case, words):
             raise RuntimeError(f"{case} in {tree}, status {status}: {text.strip()[-1500:]}")
         data = json.loads(path.read_text())
     plan = ", plan" if "--plan" in words else ""
-    found = {f"{case}, {row['size_bytes']} B{plan}": row["median_us"] for row in data["rows"]}
-    return found | {f"{case}, host time{plan}": us for name, us in data["host_us"].items() if name == "pennympi"}
+    times_us = {f"{case}, {row['size_bytes']} B{plan}": row["median_us"] for row in data["rows"]}
+    return times_us | {f"{case}, host time{plan}": us for name, us in data["host_us"].items() if name == "pennympi"}
 
 
 def commit_of(tree):
-    """The commit of a checkout, in short."""
+    """The short hash of a checkout's commit."""
     answer = subprocess.run(["git", "-C", tree, "rev-parse", "--short", "HEAD"], capture_output=True, text=True)
     return answer.stdout.strip() or "unknown"
 
 
 def compare(args, trees):
-    """A row for each collective and size, after all turns: what, before_us, after_us, ratio."""
+    """Yield a row for each collective and size, after all turns: what, before_us, after_us, ratio."""
     least = defaultdict(dict)
     for turn, case in product(range(args.turns), args.cases.split(",")):
         kinds = [args.words.split()] if args.words else [[]] if case in WITHOUT_PLANS else [[], ["--plan"]]
@@ -64,19 +64,19 @@ def compare(args, trees):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("tree", type=Path, help="the checkout before the change; after it is the one of this file")
+    parser.add_argument("tree", type=Path, help="the checkout before the change; that after it is this file's")
     add_options(parser, 2)
     parser.add_argument("--cases", default=CASES, help="(%(default)s)")
     parser.add_argument("--sizes", default=SIZES, help="(%(default)s)")
     parser.add_argument("--words", default="", help="other options of the command, in place of calls and then plans")
     parser.add_argument("--turns", type=int, default=4, help="jobs of each checkout for each case (%(default)s)")
-    parser.add_argument("--limit-s", type=float, default=150, help="of a job (%(default)g)")
+    parser.add_argument("--limit-s", type=float, default=150, help="longest time of a job in seconds (%(default)g)")
     parser.add_argument("--output", default="cost.json", metavar="JSON", help="(%(default)s)")
     args = parser.parse_args()
     trees = {"before": args.tree.resolve(), "after": ROOT}
-    found = list(compare(args, trees))
-    rows.write(args.output, {label: commit_of(tree) for label, tree in trees.items()}, found)
-    print(f"median of the ratios {statistics.median(row['ratio'] for row in found):.3f}")
+    measured_rows = list(compare(args, trees))
+    rows.write(args.output, {label: commit_of(tree) for label, tree in trees.items()}, measured_rows)
+    print(f"median of the ratios {statistics.median(row['ratio'] for row in measured_rows):.3f}")
 
 
 if __name__ == "__main__":

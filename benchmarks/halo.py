@@ -1,10 +1,10 @@
-"""The six faces of a field: this library's exchange beside mpi4py's on CPUs, and beside NCCL's on GPUs, in one job.
+"""The six faces of a field, exchanged by this library and by mpi4py on CPUs, or by NCCL on GPUs, in one job.
 
     mpirun -np 2 python benchmarks/halo.py --output halo.json
 
-n^3 points a PE of float64, periodic, so that each PE has six faces whatever the number of PEs.  Before it is timed, each
-way exchanges random points, and every point of the halo is compared with the whole grid's.  Times are us of an exchange
-on the slowest PE, the median of bursts: on CPUs by turns, on GPUs one by one and in a CUDA graph.
+The field has n^3 points of float64 on each PE and is periodic, so that each PE has six faces whatever the number of PEs.
+Before it is timed, each way exchanges random points, and every point of the halo is compared with the whole grid.  Times
+are us of an exchange on the slowest PE, the median of bursts: on CPUs in turns, on GPUs one by one and in a CUDA graph.
 """
 
 import time
@@ -23,7 +23,7 @@ SIDES = [axis + sign for axis in "xyz" for sign in "-+"]
 
 
 class Face(NamedTuple):
-    """Where the points at a side go, and what comes to the halo at the opposite side.
+    """A message of the exchange: the points at a side, and the halo at the opposite side that is received.
 
     mine, halo: views;  to, source: ranks
     """
@@ -35,17 +35,17 @@ class Face(NamedTuple):
 
 
 def faces_of(grid, u):
-    """The six faces of a periodic field, in the order of SIDES, which is that of the messages of two PEs, too."""
+    """The six faces of a periodic field, in the order of SIDES, which is also the order of messages between two PEs."""
     opposite = {side: side[0] + "-+"[side[1] == "-"] for side in SIDES}
     return [
-        Face(grid.boundary(u, side), grid.halo_of(u, other), grid.neighbour(side), grid.neighbour(other))
-        for side, other in opposite.items()
+        Face(grid.boundary(u, side), grid.halo_of(u, opposite_side), grid.neighbour(side), grid.neighbour(opposite_side))
+        for side, opposite_side in opposite.items()
     ]
 
 
-# Ways of mpi4py: (communicator, field, its faces) -> a function.  A PE that is its own neighbour copies.
+# Ways of mpi4py: (communicator, field, its faces) -> function.  A PE that is its own neighbour copies.
 def packed(comm, u, faces):
-    """Sendrecv of contiguous buffers."""
+    """Exchange by Sendrecv of contiguous buffers."""
     ends = [(face, np.empty(face.mine.shape), np.empty(face.halo.shape)) for face in faces]
 
     def exchange(stream=None):
@@ -61,7 +61,7 @@ def packed(comm, u, faces):
 
 
 def subarrays(comm, u, faces):
-    """Sendrecv of MPI's subarray datatypes."""
+    """Exchange by Sendrecv of MPI's subarray datatypes."""
     whole = np.lib.stride_tricks.as_strided(u, (*u.shape[:-1], u.strides[-2] // u.itemsize))  # with the rows' padding
 
     def datatype(part):
@@ -81,7 +81,7 @@ def subarrays(comm, u, faces):
 
 
 def persistent(comm, u, faces):
-    """Persistent requests of contiguous buffers, all faces at once."""
+    """Exchange by persistent requests of contiguous buffers, all faces at once."""
     copied = [face for face in faces if face.to == comm.rank]
     sent = [(face, np.empty(face.mine.shape), np.empty(face.halo.shape)) for face in faces if face.to != comm.rank]
     requests = [comm.Recv_init(into, face.source, tag) for tag, (face, _, into) in enumerate(sent)]
@@ -101,7 +101,7 @@ def persistent(comm, u, faces):
 
 
 def check(team, grid, u, name, exchange):
-    """Exchange random points, and compare every point of the halo with the whole grid's.  Collective."""
+    """Exchange random points, and compare every point of the halo with the whole grid.  Collective."""
     comm, xp = team.comm, array_module(team)
     points = xp.random.default_rng(comm.bcast(time.time_ns() & 0xFFFFFFFF)).random(grid.shape)
     u[...] = -1
@@ -114,12 +114,12 @@ def check(team, grid, u, name, exchange):
     ends = zip(grid.first, grid.own, grid.shape, strict=True)
     right = points[xp.ix_(*(xp.arange(first - 1, first + n + 1) % whole for first, n, whole in ends))]
     pairs = [(grid.halo_of(u, side), grid.halo_of(right, side)) for side in SIDES]
-    if not comm.allreduce(all(bool((found == wanted).all()) for found, wanted in pairs), MPI.LAND):
+    if not comm.allreduce(all(bool((content == expected).all()) for content, expected in pairs), MPI.LAND):
         raise SystemExit(f"{name}: a halo of {grid} is wrong")
 
 
 def measure(team, n, dims):
-    """A row for each way.  Collective."""
+    """Yield a row for each way.  Collective."""
     grid, stream = team.grid([n * p for p in dims], dims, periodic=True), team.stream()
     u = grid.zeros("float64")
     ways = {"pennympi": grid.plan_exchange(u)}
@@ -128,10 +128,10 @@ def measure(team, n, dims):
     for name, exchange in ways.items():
         check(team, grid, u, name, lambda exchange=exchange: exchange(stream))
     if team.backend == "host":
-        times = [{"host": found.median_us} for found in on_host(team, list(ways.values()), EFFORT)]
+        times = [{"host": measured.median_us} for measured in on_host(team, list(ways.values()), EFFORT)]
     else:
         modes = [[on_device(team, way, stream, EFFORT, graph) for graph in (False, True)] for way in ways.values()]
-        times = [{found.mode: found.median_us for found in both} for both in modes]
+        times = [{measured.mode: measured.median_us for measured in both_modes} for both_modes in modes]
     yield from ({"points": n, "dims": dims, "way": way, "us": us} for way, us in zip(ways, times, strict=True))
     ways.clear()
     del exchange
@@ -140,8 +140,8 @@ def measure(team, n, dims):
     team.free(u)
 
 
-def every(team):
-    """All rows."""
+def all_rows(team):
+    """Yield all rows."""
     p = team.n_pes
     for n in (64, 128) if team.backend == "host" else (64, 128, 256):
         for dims in dict.fromkeys([(p, 1, 1), (1, 1, p), (1, p, 1), tuple(MPI.Compute_dims(p, 3))]):
@@ -149,4 +149,4 @@ def every(team):
 
 
 if __name__ == "__main__":
-    rows.main(__doc__, every)
+    rows.main(__doc__, all_rows)

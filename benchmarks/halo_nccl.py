@@ -1,13 +1,13 @@
-"""Faces by NCCL: a kernel packs all faces, grouped sends and receives carry them, a kernel unpacks them, in stream order.
+"""Exchange of faces by NCCL, in stream order: a kernel packs all faces, NCCL moves them, a kernel unpacks them.
 
-All faces for one PE are one message; a PE that is its own neighbour copies in the first of the two kernels.
+All faces for a PE are one message; a PE that is its own neighbour copies in the first of the two kernels.
 """
 
 from functools import cache
 
 THREADS, MOST_BLOCKS = 256, 1024
-# Of a face: its first point in the field, its first place in the buffer or -1 - its first point beyond the other side,
-# points, points in y, points in z.
+# Numbers of a face: its first point in the field; its first place in the buffer, or -1 minus its first point in the
+# opposite halo; points; points in y; points in z.
 CODE = """
 __device__ int place(const int* face, int first, int i, int plane, int row) {
     unsigned y = (unsigned)i / face[4], z = (unsigned)i % face[4], x = y / face[3];
@@ -38,22 +38,22 @@ def kernel(name):
 
 @cache
 def communicator(team):
-    """NCCL over the team's PEs, made once because making it takes long.  Collective."""
+    """NCCL over the team's PEs, made once since making it takes long.  Collective."""
     from apps.program.nccl_communicator import Communicator
 
     return Communicator(team)
 
 
 class Move:
-    """One kernel for some faces.  buffer: (n,) of what travels;  messages: [(rank, its part of the buffer)]"""
+    """A kernel for some faces.  buffer: (n,) points of messages;  messages: [(rank, its part of the buffer)]"""
 
     def __init__(self, name, u, parts):
-        """parts: [(view of a face, the rank it goes to or comes from, view to copy to or None)]"""
+        """parts: [(view of a face, rank to which or from which it goes, view to which it is copied or None)]"""
         import cupy
 
         self.kernel, table, size = kernel(name), [], 0
         starts = {}
-        for view, peer, to in sorted(parts, key=lambda part: part[1]):  # by rank, in their order for each
+        for view, peer, to in sorted(parts, key=lambda part: part[1]):  # by rank, in the given order for each rank
             if to is None:
                 starts.setdefault(peer, [size, size])[1] = size + view.size
             place = size if to is None else -1 - _first(u, to)
@@ -67,7 +67,7 @@ class Move:
         self.shape = (blocks, len(table), 1)
 
     def __call__(self):
-        """Launch it in the current stream."""
+        """Launch the kernel in the current stream."""
         if self.shape[1]:
             self.kernel(self.shape, (THREADS, 1, 1), self.args)
 
@@ -77,7 +77,7 @@ def _first(u, view):
 
 
 def nccl(team, u, faces):
-    """A function of a stream that exchanges the faces."""
+    """A function (stream) that exchanges the faces."""
     me, library = team.comm.rank, communicator(team)
     pack = Move("pack", u, [(face.mine, face.to, face.halo if face.to == me else None) for face in faces])
     unpack = Move("unpack", u, [(face.halo, face.source, None) for face in faces if face.source != me])

@@ -1,9 +1,9 @@
-"""Loops of the device that end by themselves: beside a loop of the host; and the solver by each variant.
+"""Loops that end on the device, compared with loops of the host; and the solver by each variant.
 
     python benchmarks/loops.py --output loops.json [--nvidia DIR]       DIR: see nvidia.py
 
-Times are us of a sweep, the median of some solves.  The norm is computed in every sweep of the solver, and every field
-is compared with plain loops, bit for bit, in the run that times it.
+Times are us of a sweep, the median of some solves.  The norm is computed in every sweep of the solver.  Every field is
+compared with plain loops, bit for bit, in the run that times it.
 """
 
 import nvidia
@@ -15,20 +15,20 @@ from apps.jacobi.problem import Problem
 from apps.jacobi.variants import TABLE, make_solver
 from pennympi.bench.setup import on_host
 
-ASKED, MOST = ((64,), 20) if on_host() else ((256, 1024, 4096), 500)  # points along a side; runs of a loop
-SIZE, SWEEPS = (64, 40) if on_host() else (1024, 1000)  # of the solver
+SIDES, MOST = ((64,), 20) if on_host() else ((256, 1024, 4096), 500)  # points along a side; runs of a loop
+SIZE, SWEEPS = (64, 40) if on_host() else (1024, 1000)  # points along a side and sweeps of the solver
 
 
-def asked(team, n):
-    """Two sweeps of n x n and the norm of the second, until it is small: by a loop of the host, and by one of the
-    device."""
+def until_small(team, n):
+    """Yield rows of two sweeps of n x n points and the norm of the second, until the norm is small: by a loop of the
+    host, and by a loop of the device."""
     grid = team.grid((n, n), halo=2)
     u, v = grid.zeros("float64"), grid.zeros("float64")
     for field in (u, v):
         grid.halo_of(field, "y-")[...] = 1
     sweep = grid.plan_sweep(relaxed, u, v, sweeps=2, norm=True)
 
-    def again():
+    def restart():
         grid.interior(u)[...] = 0
 
     def by_host(below=-1.0):
@@ -44,10 +44,10 @@ def asked(team, n):
         team.synchronize()
         return float(sweep.norm[0]), int(loop.runs[0])
 
-    again()
+    restart()
     below, _ = by_host()
     loop = team.plan_loop(sweep, sweep.norm, below=below, most=2 * MOST)
-    ways = {"host": timed(team, lambda: by_host(below), again), "device": timed(team, by_device, again)}
+    ways = {"host": timed(team, lambda: by_host(below), restart), "device": timed(team, by_device, restart)}
     if ways["host"][1] != ways["device"][1]:
         raise SystemExit(f"the loops ended apart: {ways}")
     for way, (seconds, _) in ways.items():
@@ -58,7 +58,7 @@ def asked(team, n):
 
 
 def jacobi(team):
-    """A row for each variant of the solver."""
+    """Yield a row for each variant of the solver."""
     for name in TABLE:
         row = {"case": "jacobi", "variant": name, "n": SIZE}
         try:
@@ -75,18 +75,18 @@ def jacobi(team):
         yield row | {"us": 1e6 * seconds / SWEEPS, "verified": verdict.line}
 
 
-def every(team):
-    """All rows."""
-    for n in ASKED:
-        yield from asked(team, n)
+def all_rows(team):
+    """Yield all rows."""
+    for n in SIDES:
+        yield from until_small(team, n)
     yield from jacobi(team)
 
 
 def nvidias(folder):
-    """The rows of NVIDIA's samples."""
+    """Yield the rows of NVIDIA's samples."""
     for name, us in nvidia.on_one(folder, SIZE, SWEEPS):
         yield {"case": "jacobi", "variant": name, "n": SIZE, "us": us}
 
 
 if __name__ == "__main__":
-    main(__doc__, every, nvidias)
+    main(__doc__, all_rows, nvidias)

@@ -1,4 +1,4 @@
-"""Measure the tables of docs/ again, by name: one job after the other, each of which writes a file of results.
+"""Measure the tables of docs/ again, by name: one job after the other; each job writes a file of results.
 
     python3 benchmarks/measure.py allreduce all_gather                            2 GPUs, beside NCCL and PyTorch
     python3 benchmarks/measure.py allreduce --ranks 4
@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
-GRACE_S, OUT_OF_TIME = "10", 124  # for a launcher to end its ranks; the status of `timeout`
+GRACE_S, OUT_OF_TIME = "10", 124  # time in which a launcher ends its ranks; status of `timeout`
 LIBRARIES = "--against nccl,nccl-symmetric,torch-symm-one-shot,torch-symm-two-shot"
 SIZES = "-b 1K -e 1G -f 4"
 BETWEEN = "--plan --place out --algorithm each --against mpi --sizes 8,1K,16K,64K,256K,1M,4M,16M"
@@ -32,8 +32,8 @@ BETWEEN = "--plan --place out --algorithm each --against mpi --sizes 8,1K,16K,64
 class Command(NamedTuple):
     """A measurement.
 
-    words: what Python runs on each rank; it takes --output FILE.json
-    ranks: how many there are, 0 for a program that starts jobs of its own
+    words: command line of Python on each rank; it takes --output FILE.json
+    ranks: number of ranks, 0 for a program that starts jobs itself
     """
 
     words: str
@@ -59,7 +59,7 @@ COMMANDS = {  # the result is NAME-RANKSxDEVICE.json
 
 
 def add_options(parser, ranks, what="(%(default)s)"):
-    """The options of a script that starts jobs.  what: the help of --ranks"""
+    """Add the options of a script that starts jobs.  what: help of --ranks"""
     parser.add_argument("--ranks", type=int, default=ranks, help=what)
     parser.add_argument("--launcher", default="mpirun -np {n}", help="{n}: the number of ranks (%(default)s)")
 
@@ -70,14 +70,14 @@ def command(launcher, ranks, *words):
 
 
 def python(launcher, ranks, *words):
-    """The same for this Python interpreter."""
+    """The command line of ``words`` for this Python interpreter under ``launcher``."""
     return command(launcher, ranks, sys.executable, *words)
 
 
 def run(line, limit_s, root=ROOT):
     """Run a command line.  Returns (exit status, OUT_OF_TIME after ``limit_s`` seconds; stdout and stderr).
 
-    root: the checkout whose pennympi and apps it imports
+    root: checkout from which it imports pennympi and apps
     """
     path = os.pathsep.join(filter(None, [str(root), os.environ.get("PYTHONPATH")]))
     env = os.environ | {"PYTHONPATH": path, "PYTHONUNBUFFERED": "1"}
@@ -87,10 +87,10 @@ def run(line, limit_s, root=ROOT):
     return ended.returncode, ended.stdout
 
 
-def measure(name, args, made):
-    """Run a job, and move its result to the folder; returns whether it succeeded.  made: the file that it writes"""
+def measure(name, args, output):
+    """Run a job, and move its result to the folder.  Returns whether it succeeded.  output: file that the job writes"""
     begin_s, job = time.monotonic(), COMMANDS[name]
-    ranks, words = args.ranks or job.ranks or 2, [*shlex.split(job.words), "--output", made]
+    ranks, words = args.ranks or job.ranks or 2, [*shlex.split(job.words), "--output", output]
     if job.ranks:
         line = python(args.launcher, ranks, *words)
     else:
@@ -98,13 +98,13 @@ def measure(name, args, made):
     if args.nvidia and name in ("jacobi", "sweeps", "loops"):
         line += ["--nvidia", args.nvidia]
     status, text = run(line, args.limit_s)
-    if status != 0 or not made.exists():
+    if status != 0 or not output.exists():
         print(f"{name} has {'no end' if status == OUT_OF_TIME else f'status {status}'}:\n{text}", flush=True)
         return False
-    model = re.search(r"\b[A-Z]+\d+\b", json.loads(made.read_text())["facts"]["device"])
-    to = args.folder / f"{name}-{ranks}x{model[0] if model else 'cpu'}{args.suffix}.json"
-    shutil.move(made, to)
-    print(f"{to} in {time.monotonic() - begin_s:.0f} s", flush=True)
+    model = re.search(r"\b[A-Z]+\d+\b", json.loads(output.read_text())["facts"]["device"])
+    target = args.folder / f"{name}-{ranks}x{model[0] if model else 'cpu'}{args.suffix}.json"
+    shutil.move(output, target)
+    print(f"{target} in {time.monotonic() - begin_s:.0f} s", flush=True)
     return True
 
 
@@ -113,9 +113,9 @@ def main():
     parser.add_argument("names", nargs="+", choices=COMMANDS, metavar="NAME", help=f"some of {', '.join(COMMANDS)}")
     add_options(parser, 0, "number of ranks (2; between-hosts 4)")
     parser.add_argument("--folder", type=Path, default=ROOT / "benchmarks" / "results", help="(benchmarks/results)")
-    parser.add_argument("--suffix", default="", help="of the file's name, such as -mpich")
+    parser.add_argument("--suffix", default="", help="end of the file's name, such as -mpich")
     parser.add_argument("--nvidia", default="", metavar="DIR", help="a folder of NVIDIA's samples: see nvidia.py")
-    parser.add_argument("--limit-s", type=float, default=600, help="of a job (%(default)g)")
+    parser.add_argument("--limit-s", type=float, default=600, help="longest time of a job in seconds (%(default)g)")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="pennympi-") as scratch:
         ended = [measure(name, args, Path(scratch).resolve() / f"{name}.json") for name in args.names]

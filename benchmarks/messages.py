@@ -1,4 +1,4 @@
-"""Messages of CuPy's arrays between two ranks of an MPI that knows nothing of GPUs: us, by ``pennympi.Comm``.
+"""Times in us of messages of CuPy's arrays between two ranks by ``pennympi.Comm``, with an MPI that is not CUDA-aware.
 
 mpirun -np 2 python benchmarks/messages.py [FILE.json]
 """
@@ -24,7 +24,7 @@ comm.Barrier()
 
 
 def half_round_trip(x, y):
-    """One message there, one back: time by two."""
+    """Send a message and receive one of the same size: twice the time of a message."""
     if me == 0:
         comm.Send(x, peer)
         comm.Recv(y, peer)
@@ -38,21 +38,21 @@ def sendrecv(x, y):
 
 
 def window(x, y):
-    """WINDOW messages each way by MPI's own Waitall: time by WINDOW."""
+    """Send and receive WINDOW messages, completed by MPI's Waitall: WINDOW times the time of a message."""
     receives = [comm.Irecv(y, peer, k) for k in range(WINDOW)]
     MPI.Request.Waitall(receives + [comm.Isend(x, peer, k) for k in range(WINDOW)])
 
 
 def timed(call, x, y, repeats):
-    """The median of five of the slower rank."""
-    found = []
+    """The median of five times of the slower rank, in us."""
+    times_us = []
     for _ in range(5):
         comm.Barrier()
         start_s = time.perf_counter()
         for _ in range(repeats):
             call(x, y)
-        found.append(comm.allreduce((time.perf_counter() - start_s) / repeats * 1e6, MPI.MAX))
-    return statistics.median(found)
+        times_us.append(comm.allreduce((time.perf_counter() - start_s) / repeats * 1e6, MPI.MAX))
+    return statistics.median(times_us)
 
 
 rows = []

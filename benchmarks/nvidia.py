@@ -1,8 +1,8 @@
-"""NVIDIA's samples, which must have been built from their source in a folder.
+"""NVIDIA's samples, which must be built from their source in a folder.
 
 NAME/jacobi of github.com/NVIDIA/multi-gpu-programming-models compares its field with that of one GPU, and prints its csv
-line only if they agree.  A name that ends in _staged is that sample, changed to send its rows through pinned memory, for
-an MPI that is not CUDA-aware.
+line only if they agree.  A sample NAME_staged is NAME with a change: it sends rows through pinned memory, for an MPI
+that is not CUDA-aware.
 """
 
 import statistics
@@ -10,7 +10,7 @@ from pathlib import Path
 
 from measure import run
 
-JACOBI = (  # (name, options), those that are usually the fastest first
+JACOBI = (  # (name, options); the samples that are usually fastest come first
     ("single_gpu", ""),
     ("nccl_overlap", ""),
     ("nvshmem", "-norm_overlap -neighborhood_sync"),
@@ -18,7 +18,7 @@ JACOBI = (  # (name, options), those that are usually the fastest first
     ("mpi_overlap", "-use_hp_streams"),
     ("mpi_overlap_staged", "-use_hp_streams"),
 )
-EVERY_SWEEP_ONLY = ("single_gpu", "nvshmem")  # they refuse any other -nccheck than 1
+EVERY_SWEEP_ONLY = ("single_gpu", "nvshmem")  # samples that accept only -nccheck 1
 ON_ONE = ("single_gpu", "nccl_overlap")
 RUNS, LIMIT_S = 3, 60.0
 
@@ -35,14 +35,14 @@ def jacobi(folder, ranks, nccheck):
 
 
 def on_one(folder, n, sweeps):
-    """(name, us a sweep) of each of these on one GPU, of n x n points with a norm in every sweep."""
+    """Yield (name, us of a sweep) of the samples on one GPU, for n x n points with a norm in every sweep."""
     for name, program, options in jacobi(folder, 1, 1):
         line = [program, "-csv", "-nx", n, "-ny", n, "-niter", sweeps, *options]
         yield name, 1e6 * statistics.median(csv_seconds(run(line, LIMIT_S)[1], n) for _ in range(RUNS)) / sweeps
 
 
 def csv_seconds(text, n):
-    """Seconds of a solve, from the csv line of a sample or of apps/jacobi.  Raises ValueError if there is none."""
+    """Seconds of a solve, from the csv line of a sample or of apps/jacobi.  Raises ValueError without such a line."""
     for fields in lines_of(text):
         if len(fields) in (6, 9) and fields[1] == str(n):
             return float(fields[5 if len(fields) == 6 else 7])
@@ -55,5 +55,5 @@ def lines_of(text):
 
 
 def end_of(text):
-    """What a program printed last."""
+    """The last lines of a program's output."""
     return " / ".join(text.strip().splitlines()[-3:])[-300:] or "it printed nothing"

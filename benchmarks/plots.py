@@ -1,6 +1,6 @@
-"""The plots of README.md and docs/measurements.md: how many times faster than the best of the others.
+"""The plots of README.md and docs/measurements.md: speedups over the best of the other libraries.
 
-A line or a bar above 1 is faster.  Only what was measured beside others in the same run is drawn.
+A line or a bar above 1 means faster.  The plots show only libraries that were measured in the same run.
 """
 
 from rows import newest, read
@@ -11,8 +11,8 @@ from pennympi.bench.columns import OURS
 from pennympi.units import size_text
 
 HEAD_PT = 10.5
-COLOURS = ("#1f5fbf", "#d97706", "#6b7280", "#059669")  # of lines and bars
-LINES = {  # file: title, and the label, command and number of GPUs of each line
+COLOURS = ("#1f5fbf", "#d97706", "#6b7280", "#059669")  # colours of lines and bars
+LINES = {  # {file: (title, {label of a line: (command, number of GPUs)})}
     "allreduce": ("AllReduce, sum, in a CUDA graph: times faster than the best of NCCL and PyTorch", {
         "float32, 2 GPUs": ("allreduce", 2), "bfloat16, 2 GPUs": ("allreduce-bfloat16", 2),
         "float32, 4 GPUs": ("allreduce", 4), "bfloat16, 4 GPUs": ("allreduce-bfloat16", 4)}),
@@ -22,10 +22,10 @@ LINES = {  # file: title, and the label, command and number of GPUs of each line
 }  # fmt: skip
 
 
-def ratios(found):
+def ratios(measured):
     """{size in bytes: time of the best baseline / time of the library}."""
     ours, theirs = {}, {}
-    for row in found.rows:
+    for row in measured.rows:
         if row.implementation in BASELINES:
             theirs[row.size_bytes] = min(row.median_us, theirs.get(row.size_bytes, row.median_us))
         elif row.implementation == OURS:
@@ -54,7 +54,7 @@ def finish(figure, axes, along, title):
 
 
 def lines(title, series):
-    """A figure with a line for each of {label: {bytes: ratio}}."""
+    """A figure with a line for each series.  series: {label: {bytes: ratio}}"""
     figure, axes = begin(3.6)
     for (label, points), colour in zip(series.items(), COLOURS, strict=False):
         axes.semilogx(list(points), list(points.values()), color=colour, linewidth=2.2, label=label, base=2)
@@ -81,8 +81,8 @@ def sweeps():
             ours[row["engine"]][row["n"]] = row["us"]
     figure, axes = begin(2.6)
     for k, (engine, us) in enumerate(ours.items()):
-        at = [sorted(theirs).index(n) + 0.4 * k for n in us]
-        drawn = axes.barh(at, [theirs[n] / us[n] for n in us], 0.36, color=COLOURS[k], label=f'engine="{engine}"')
+        heights = [sorted(theirs).index(n) + 0.4 * k for n in us]
+        drawn = axes.barh(heights, [theirs[n] / us[n] for n in us], 0.36, color=COLOURS[k], label=f'engine="{engine}"')
         axes.bar_label(drawn, [f"{theirs[n] / us[n]:.1f}x ({us[n]:.1f} us)" for n in us], padding=4, fontsize=9)
     labels = [f"{n} x {n}\nNVIDIA: {theirs[n]:.1f} us" for n in sorted(theirs)]
     axes.set_yticks([row + 0.2 for row in range(len(labels))], labels)
@@ -97,16 +97,17 @@ def sweeps():
 
 def figures():
     """{name: figure}."""
-    made = {"sweeps": sweeps()}
+    figures_by_name = {"sweeps": sweeps()}
     for name, (title, files) in LINES.items():
-        found = {label: result.read(newest(command)[pes]) for label, (command, pes) in files.items()}
-        device = next(iter(found.values())).facts["device"]
-        made[name] = lines(f"{device}. {title}", {label: ratios(one) for label, one in found.items()})
-    return made
+        measured = {label: result.read(newest(command)[pes]) for label, (command, pes) in files.items()}
+        device = next(iter(measured.values())).facts["device"]
+        series = {label: ratios(of_label) for label, of_label in measured.items()}
+        figures_by_name[name] = lines(f"{device}. {title}", series)
+    return figures_by_name
 
 
 def write(folder):
-    """Write each figure to a folder, as SVG; the same results make the same files."""
+    """Write each figure to a folder, as SVG; the same results give the same files."""
     from matplotlib import rc_context
 
     for name, figure in figures().items():

@@ -1,4 +1,4 @@
-"""Measures rows, and files of them for tables.py and plots.py: {"facts": of the machine, "rows": [{...}]}."""
+"""Measures rows, and writes them to files for tables.py and plots.py: {"facts": about the machine, "rows": [{...}]}."""
 
 import argparse
 import json
@@ -25,20 +25,20 @@ def options(doc, nvidia):
 
 
 def main(doc, measure, nvidias=None):
-    """Measure rows on all ranks and write them.  measure(team), nvidias(folder of NVIDIA's samples): rows"""
-    given = options(doc, nvidias is not None).parse_args()
+    """Measure rows on all ranks and write them.  measure(team), nvidias(folder of NVIDIA's samples): return rows"""
+    args = options(doc, nvidias is not None).parse_args()
     with pennympi.init() as team:
         about, me = facts(team, []), team.me
-        found = list(measure(team))
+        measured = list(measure(team))
     if me == 0:
-        theirs = nvidias(given.nvidia) if nvidias and given.nvidia else ()
-        write(given.output, about, [*found, *theirs])
+        theirs = nvidias(args.nvidia) if nvidias and args.nvidia else ()
+        write(args.output, about, [*measured, *theirs])
 
 
 def timed(team, call, before=lambda: None, runs=5):
-    """(seconds of a call, ``before`` not counted: median of the slowest PE's; what the last one returned).  Collective.
+    """(median seconds of a call on the slowest PE, without ``before``; result of the last call).  Collective.
 
-    A first call is not counted: it loads kernels.
+    The first call is not counted, since it loads kernels.
     """
     times = []
     for _ in range(runs + 1):
@@ -67,12 +67,12 @@ def read(path):
 
 
 def newest(name, holds=""):
-    """{number of GPUs: the newest result of a command}, in ascending order.  holds: a text that is in the result"""
-    found = {}
+    """{number of GPUs: newest result of a command}, in ascending order.  holds: text that the result must contain"""
+    path_of = {}
     for path in sorted(RESULTS.glob(f"{name}-[0-9]x[A-Z]*.json"), key=_date):
         if holds in path.read_text():
-            found[int(path.name.removeprefix(f"{name}-")[0])] = path
-    return dict(sorted(found.items()))
+            path_of[int(path.name.removeprefix(f"{name}-")[0])] = path
+    return dict(sorted(path_of.items()))
 
 
 def _date(path):

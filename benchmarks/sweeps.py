@@ -1,11 +1,11 @@
-"""Sweeps of a formula by the library's engines; on one PE beside a copy of as many bytes and NVIDIA's single_gpu.
+"""Sweeps of a formula by the library's engines; on one PE also a copy of as many bytes, and NVIDIA's single_gpu.
 
     mpirun -np 2 python benchmarks/sweeps.py --output sweeps.json [--nvidia DIR]       DIR: see nvidia.py
 
-On several PEs a row has the time of a PE alone, with as many points and no neighbour, and what part of it the time with
-neighbours is ("hidden": 1 if all communication is hidden); and rows of weak scaling, with a part of fixed size.
-Every case is compared with CuPy's (or NumPy's) field, bit for bit, in the run that times it.  A time is the difference
-of a long call and a short one, so that what a call costs once is not counted.
+On several PEs a row also has the time of a PE alone, with as many points and no neighbour, and the ratio of this time to
+the time with neighbours ("hidden": 1 if all communication is hidden).  There are rows of weak scaling, with a part of
+fixed size.  Every case is compared with CuPy's (or NumPy's) field, bit for bit, in the run that times it.  A time is the
+difference between a long and a short call, so that constant costs of a call do not count.
 """
 
 import math
@@ -32,8 +32,8 @@ GPU = [
 ]
 CPU = [("laplace", 96, "float32", "every", engine, None, 4, 12) for engine in ("plain", "blocked", "resident")]
 CPU += [("heat", 24, "float64", True, engine, None, 4, 12) for engine in ("plain", "blocked")]
-WEAK_SIDES = (96, 512, 4096)  # of a part
-CASES = {"laplace": (relaxed, (True, False)), "heat": (step, (False,) * 3)}  # formula; where the grid wraps around
+WEAK_SIDES = (96, 512, 4096)  # points along a side of a part
+CASES = {"laplace": (relaxed, (True, False)), "heat": (step, (False,) * 3)}  # {case: (formula, periodic)}
 
 
 def reference(xp, u, periodic, sweeps):
@@ -48,20 +48,20 @@ def reference(xp, u, periodic, sweeps):
             new = number(0.25) * (((u[1:-1, 2:] + u[1:-1, :-2]) + u[2:, 1:-1]) + u[:-2, 1:-1])
         else:
             x, y = u[:-2, 1:-1, 1:-1] + u[2:, 1:-1, 1:-1], u[1:-1, :-2, 1:-1] + u[1:-1, 2:, 1:-1]
-            z, here = u[1:-1, 1:-1, :-2] + u[1:-1, 1:-1, 2:], u[1:-1, 1:-1, 1:-1]
-            new = number(0.125) * (((x + y) + z) + (here + here))
+            z, centre = u[1:-1, 1:-1, :-2] + u[1:-1, 1:-1, 2:], u[1:-1, 1:-1, 1:-1]
+            new = number(0.125) * (((x + y) + z) + (centre + centre))
         u[(slice(1, -1),) * u.ndim] = new
     return u
 
 
 def us_each(team, call, short, long):
-    """us of one of the things of which call(n) does n."""
+    """us of one of the n equal parts of call(n), from calls of two lengths."""
     seconds = [timed(team, lambda n=n: call(n))[0] for n in (short, long)]
     return 1e6 * (seconds[1] - seconds[0]) / (long - short)
 
 
 def measured(team, name, n, dtype, norm, engine, depth, short, long, weak=False):
-    """The row of a case.  weak: n points along the sides of a part, in place of the whole grid"""
+    """The row of a case.  weak: n is the number of points along a side of a part, and not of the whole grid"""
     xp, (formula, periodic) = array_module(team), CASES[name]
     shape, row = (n,) * len(periodic), {"case": name, "n": n, "dtype": dtype, "norm": str(norm), "engine": engine}
     if weak:
@@ -71,15 +71,15 @@ def measured(team, name, n, dtype, norm, engine, depth, short, long, weak=False)
     u, v = grid.zeros(dtype), grid.zeros(dtype)
     whole = xp.random.default_rng(1).random([points + 2 for points in shape], "float64").astype(dtype)
     inner = tuple(slice(h - 1, h + own + 1) for h, own in zip(grid.halo, grid.own, strict=True))
-    here = tuple(slice(first, first + own + 2) for first, own in zip(grid.first, grid.own, strict=True))
-    u[inner] = whole[here]
-    v[inner] = whole[here]
+    own_part = tuple(slice(first, first + own + 2) for first, own in zip(grid.first, grid.own, strict=True))
+    u[inner] = whole[own_part]
+    v[inner] = whole[own_part]
     plans = {k: grid.plan_sweep(formula, u, v, k, norm=norm, engine=engine, depth=depth) for k in (short, long)}
     plans[short]()
     team.synchronize()
-    right = reference(xp, whole, periodic, short)[here][(slice(1, -1),) * len(shape)]
-    wrong = team.comm.allreduce(int((grid.interior(plans[short].newest) != right).sum()))
-    del right
+    expected = reference(xp, whole, periodic, short)[own_part][(slice(1, -1),) * len(shape)]
+    wrong = team.comm.allreduce(int((grid.interior(plans[short].newest) != expected).sum()))
+    del expected
     us = us_each(team, lambda k: plans[k](), short, long)
     row |= {"depth": plans[long].depth, "us": us, "GLUP_per_s": math.prod(shape) / us / 1e3, "wrong_points": wrong}
     own = grid.own
@@ -93,7 +93,7 @@ def measured(team, name, n, dtype, norm, engine, depth, short, long, weak=False)
 
 
 def alone(team, formula, own, dtype, norm, engine, depth, counts):
-    """us a sweep where each PE sweeps as many points as its part has, and has no neighbour."""
+    """us of a sweep if each PE sweeps as many points as its part has, without a neighbour."""
     with pennympi.init(MPI.COMM_SELF) as single:
         grid = single.grid(own, halo=depth if engine == "blocked" else 1)
         u, v = grid.zeros(dtype), grid.zeros(dtype)
@@ -120,8 +120,8 @@ def copied(team, n_dims, n, dtype):
     return {"case": "copy", "n": n, "dims": n_dims, "dtype": dtype, "us": us, "GB_per_s": 2 * a.nbytes / us / 1e3}
 
 
-def every(team):
-    """All rows."""
+def all_rows(team):
+    """Yield all rows."""
     cases = CPU if on_host() else GPU
     weak = [case for case in cases if case[1] in WEAK_SIDES and case[4] != "resident"] if team.n_pes > 1 else []
     for case, is_weak in [*((case, False) for case in cases), *((case, True) for case in weak)]:
@@ -134,11 +134,11 @@ def every(team):
 
 
 def nvidias(folder):
-    """The rows of NVIDIA's samples."""
+    """Yield the rows of NVIDIA's samples."""
     for n in (1024, 2048, 4096):
         for name, us in nvidia.on_one(folder, n, 2000):
             yield {"case": name, "n": n, "dtype": "float32", "norm": "every", "us": us}
 
 
 if __name__ == "__main__":
-    main(__doc__, every, nvidias)
+    main(__doc__, all_rows, nvidias)

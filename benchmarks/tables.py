@@ -1,10 +1,10 @@
 """Write the tables of docs/, and the plots of docs/plots, from the newest results in benchmarks/results.
 
 python benchmarks/tables.py            rewrite the documents between their marks
-python benchmarks/tables.py --plots    also draw the plots anew
-python benchmarks/tables.py --check    write nothing; status 1 if a document is not what the results make
+python benchmarks/tables.py --plots    also draw the plots
+python benchmarks/tables.py --check    write nothing; status 1 if a document differs from the results
 
-benchmarks/measure.py measures a result; the caption of its table names the command.
+benchmarks/measure.py measures the results; the caption of a table names the command.
 """
 
 import json
@@ -33,38 +33,39 @@ TITLES = {
     "reduce_scatterv": "ReduceScatter by counts", "all_to_allv": "All-to-all by counts",
 }  # fmt: skip
 MODES = {"graph": "in a CUDA graph", "eager": "one by one", "host": ""}
-NORMS = {"every": "every", "True": "last"}  # of sweeps
+NORMS = {"every": "every", "True": "last"}  # {norm in a row of sweeps: text}
 WAYS = {
     OURS: "`plan_exchange`", "nccl": "NCCL", "packed": "Sendrecv, packed", "subarrays": "Sendrecv, subarrays",
     "persistent": "persistent requests",
 }  # fmt: skip
-MOST_LINES = 12  # of a table of collectives; of more sizes some are left out
-TOP = "TOP/"  # of a link: the way from the document to the root, see ``filled``
+MOST_LINES = 12  # most lines of a table of collectives; of more sizes some are left out
+TOP = "TOP/"  # stands in links for the path from the document to the root (``filled``)
 
 
 def table(head, lines):
-    """A table in Markdown.  head: texts;  lines: of cells"""
-    first, *others = ["| " + " | ".join(map(str, cells)) + " |" for cells in (head, *lines)]
-    return "\n".join([first, "|" + "---|" * len(head), *others])
+    """A table in Markdown.  head: texts;  lines: lists of cells"""
+    first, *rest = ["| " + " | ".join(map(str, cells)) + " |" for cells in (head, *lines)]
+    return "\n".join([first, "|" + "---|" * len(head), *rest])
 
 
 def source(*paths):
-    """The end of a caption: the raw results, and what measures them."""
+    """The end of a caption: the raw results, and the command that measures them."""
     raw = [f"[raw]({TOP}benchmarks/results/{path.name})" for path in paths]
     return f"{', '.join(raw)}; `benchmarks/measure.py {re.split(r'-[0-9]+x', paths[0].name)[0]}`"
 
 
 def machine(*facts):
-    """The device and the number of PEs, in words, with the libraries and the last date."""
-    numbers = ", ".join(str(found["PEs"]) for found in facts)
+    """The device and the number of PEs as text, with the libraries and the last date."""
+    numbers = ", ".join(str(machine_facts["PEs"]) for machine_facts in facts)
     names = [f"{key} {facts[-1][key]}" for key in ("NCCL", "NVSHMEM", "CUDA driver") if key in facts[-1]]
     names += dict.fromkeys(facts[-1][key] for key in BASELINES if key in facts[-1])
-    dates = [max(found["date"] for found in facts)] if all("date" in found for found in facts) else []
-    return ", ".join([f"{numbers} x {facts[-1]['device']}", *names, *dates])
+    dates = [machine_facts.get("date") for machine_facts in facts]
+    newest_date = [max(dates)] if all(dates) else []
+    return ", ".join([f"{numbers} x {facts[-1]['device']}", *names, *newest_date])
 
 
 def short(us):
-    """A time as tables of solvers have it."""
+    """A time as text for tables of solvers."""
     return "" if us is None else f"{us:.1f}" if us < 100 else f"{us:.0f}"
 
 
@@ -74,46 +75,48 @@ def gpus(pes):
 
 # Collectives ---------------------------------------------------------------------------
 def collective(name):
-    """A caption and a table: the library and the fastest of its baselines by size, for each number of GPUs."""
+    """Yield a caption and a table: the library and its fastest baseline by size, for each number of GPUs."""
     paths = newest(name)
-    found = {pes: result.read(path).groups()[0] for pes, path in paths.items()}
-    row, head, lines = next(iter(found.values())).rows[0], ["size"], {}
-    for pes in found:
+    results = {pes: result.read(path).groups()[0] for pes, path in paths.items()}
+    row, head, lines = next(iter(results.values())).rows[0], ["size"], {}
+    for pes in results:
         head += [f"{gpus(pes)}, us", "fastest of the others", "times faster"]
-    sizes = sorted({row.size_bytes for one in found.values() for row in one.rows})
+    sizes = sorted({row.size_bytes for measured in results.values() for row in measured.rows})
     for size in sizes[:: -(-len(sizes) // MOST_LINES)]:
         cells = lines[size] = [size_text(size)]
-        for measured in found.values():
+        for measured in results.values():
             us = {name: measured.series(name)[size].median_us for name in measured.implementations()}
             best = min((name for name in us if name in BASELINES), key=us.get)
             cells += [f"{us[OURS]:.2f}", f"{us[best]:.2f} {best}", f"{us[best] / us[OURS]:.2f}"]
     what = ", ".join(filter(None, [TITLES[name], row.dtype, row.op]))
-    yield f"{what}, plans in a CUDA graph ({machine(*(one.facts for one in found.values()))}; {source(*paths.values())}):"
+    facts = (measured.facts for measured in results.values())
+    yield f"{what}, plans in a CUDA graph ({machine(*facts)}; {source(*paths.values())}):"
     yield table(head, lines.values())
 
 
 def between_hosts(path):
-    """AllReduce between hosts on CPUs: MPI, what is chosen, and the fastest algorithm."""
-    found, lines = result.read(path), []
-    us = {name: {size: row.median_us for size, row in found.series(name).items()} for name in found.implementations()}
+    """Yield AllReduce between hosts on CPUs: MPI, the library's choice, and the fastest algorithm."""
+    measured, lines = result.read(path), []
+    names = measured.implementations()
+    us = {name: {size: row.median_us for size, row in measured.series(name).items()} for name in names}
     theirs, ours = us.pop("mpi"), us.pop(OURS)
     for size in ours:
         fastest = min(us, key=lambda name: us[name][size])
         cells = [f"{theirs[size]:.0f}", f"{ours[size]:.0f}", f"{theirs[size] / ours[size]:.2f}"]
         lines.append([size_text(size), *cells, f"{fastest} {us[fastest][size]:.0f}"])
-    yield f"Plans, median, slowest PE, {found.facts['nodes']}, {found.facts['mpi']} ({source(path)}):"
+    yield f"Plans, median, slowest PE, {measured.facts['nodes']}, {measured.facts['mpi']} ({source(path)}):"
     yield table(["AllReduce", "MPI, us", "as chosen, us", "times faster", "fastest algorithm, us"], lines)
 
 
 def predictions():
-    """What the cost model predicts for nodes of GPUs on NVLink, with a rail for each GPU."""
+    """Yield the cost model's predictions for nodes of GPUs on NVLink, with a rail for each GPU."""
     topologies = {n: Topology(tuple(pe // 8 for pe in range(n)), ll128_safe=False) for n in (16, 64, 256, 1024)}
     limits, lines = Limits(max_blocks=132, buffer_bytes=256 << 10), []  # of an H200
     for nbytes in map(bytes_of, "1K 16K 256K 1M 4M 16M 64M 256M 1G".split()):
         lines.append([size_text(nbytes)])
         for topology in topologies.values():
-            found = Selection(topology, limits, NVLINK, None, "GPUs").explain(nbytes, DTYPES["float32"], "sum")
-            lines[-1].append(f"{found.modelled[found.algorithm]:.4g} {found.algorithm}")
+            explained = Selection(topology, limits, NVLINK, None, "GPUs").explain(nbytes, DTYPES["float32"], "sum")
+            lines[-1].append(f"{explained.modelled[explained.algorithm]:.4g} {explained.algorithm}")
     rails = f"8 rails of {NVLINK.nic_gb_s:g} GB/s and {NVLINK.net_step_us:g} us between"
     yield f"Predicted AllReduce, float32 sum, us a call: nodes of 8 GPUs, {NVLINK.name} inside, {rails}."
     yield table(["size", *map(gpus, topologies)], lines)
@@ -121,7 +124,7 @@ def predictions():
 
 # Grids ---------------------------------------------------------------------------------
 def halos(path):
-    """Six faces by each way and mode, and how many times faster than the fastest of the others."""
+    """Yield six faces by each way and mode, and the speedup over the fastest of the other ways."""
     facts, rows = read(path)
     cases, columns, lines = {}, [], []
     for row in rows:
@@ -130,7 +133,7 @@ def halos(path):
             us |= {(row["way"], mode): time for mode, time in row["us"].items()}
             columns = list(us)
     for case, us in cases.items():
-        ours, theirs = (min(us[one] for one in us if (one[0] == OURS) == own) for own in (True, False))
+        ours, theirs = (min(us[column] for column in us if (column[0] == OURS) == own) for own in (True, False))
         lines.append([*case, *(short(us[column]) for column in columns), f"{theirs / ours:.2f}"])
     names = [", ".join(filter(None, [WAYS[way], MODES[mode]])) for way, mode in columns]
     yield f"Six faces of a float64 field, periodic, us, slowest PE, median ({machine(facts)}; {source(path)}):"
@@ -138,27 +141,27 @@ def halos(path):
 
 
 def case_of(row):
-    """What a row of sweeps measures: sweep, points, norm, engine."""
+    """The case of a row of sweeps: sweep, points, norm, engine."""
     dims = row.get("dims", 3 if row["case"] == "heat" else 2)
     return row["case"], f"{row['n']}^{dims} {row['dtype']}", NORMS.get(row.get("norm"), ""), row.get("engine") or ""
 
 
 def is_of_table(row):
-    """Whether a row of sweeps was run, on a grid of fixed size."""
+    """Whether a row of sweeps has a time for a grid of fixed size."""
     return "us" in row and "scaling" not in row
 
 
 def sweeps():
-    """Sweeps by the library's engines on each number of GPUs, and their efficiency against one."""
+    """Yield sweeps by the library's engines on each number of GPUs, and their efficiency against one GPU."""
     paths = newest("sweeps")
-    found = {pes: {case_of(row): row for row in read(path)[1] if is_of_table(row)} for pes, path in paths.items()}
+    rows_of = {pes: {case_of(row): row for row in read(path)[1] if is_of_table(row)} for pes, path in paths.items()}
     head, lines = ["sweep", "points", "norm", "engine", "depth"], []
-    for pes in found:
+    for pes in rows_of:
         head += [f"{gpus(pes)}, us", "efficiency" if pes > 1 else "points/ns"]
-    for case in dict.fromkeys(case for rows in found.values() for case in rows):
-        depths = dict.fromkeys(rows[case]["depth"] for rows in found.values() if "depth" in rows.get(case, {}))
-        cells, alone = [*case, ", ".join(map(str, depths))], found[1].get(case, {}).get("us")
-        for pes, rows in found.items():
+    for case in dict.fromkeys(case for rows in rows_of.values() for case in rows):
+        depths = dict.fromkeys(rows[case]["depth"] for rows in rows_of.values() if "depth" in rows.get(case, {}))
+        cells, alone = [*case, ", ".join(map(str, depths))], rows_of[1].get(case, {}).get("us")
+        for pes, rows in rows_of.items():
             row = rows.get(case, {})
             share = f"{100 * alone / pes / row['us']:.0f} %" if alone and row else ""
             hidden = f", hidden {100 * row['hidden']:.0f} %" if "hidden" in row else ""
@@ -170,25 +173,26 @@ def sweeps():
 
 
 def loops():
-    """Loops of the host and of the device, and the solver's variants, on each number of GPUs."""
+    """Yield loops of the host and of the device, and the solver's variants, on each number of GPUs."""
     paths = newest("loops")
-    found = {pes: [row for row in read(path)[1] if "us" in row] for pes, path in paths.items()}
+    rows_of = {pes: [row for row in read(path)[1] if "us" in row] for pes, path in paths.items()}
     where = f"{machine(*(read(path)[0] for path in paths.values()))}; {source(*paths.values())}"
     for case, what in {
         "loop": "The same body in a loop of the host and in one of the device, float64, a norm in every second sweep",
         "jacobi": f"The [solver]({TOP}apps/jacobi/README.md) by each variant, float32, a norm in every sweep",
     }.items():
         lines, columns = {}, {}
-        for pes, rows in found.items():
+        for pes, rows in rows_of.items():
             for row in (row for row in rows if row.get("case") == case):
                 column = f"{row['n']}^2, {gpus(pes)}"
                 columns[column] = lines.setdefault(row["variant"], {})[column] = row["us"]
         yield f"{what}, us a sweep ({where}):"
-        yield table(["", *columns], [[name, *(short(us.get(one)) for one in columns)] for name, us in lines.items()])
+        cells = [[name, *(short(us.get(column)) for column in columns)] for name, us in lines.items()]
+        yield table(["", *columns], cells)
 
 
 def solver():
-    """Seconds of the solver on each number of GPUs: one sweep a pass, blocked, and NVIDIA's samples, the fastest each."""
+    """Yield seconds of the solver on each number of GPUs: one sweep a pass, blocked, and NVIDIA's fastest samples."""
     paths, lines, columns = newest("jacobi"), {}, {}
     for path in paths.values():  # an efficiency is against one GPU of the same machine
         seconds = {}
@@ -197,24 +201,24 @@ def solver():
             case = row["n"], row["nccheck"], "blocked" if row["variant"] == "blocked" else kind
             key = case, row["pes"]
             seconds[key] = min(row["seconds"], seconds.get(key, row["seconds"]))
-        for (case, pes), one in seconds.items():
-            share = f" ({100 * seconds[case, 1] / pes / one:.0f} %)" if pes > 1 and (case, 1) in seconds else ""
+        for (case, pes), best in seconds.items():
+            share = f" ({100 * seconds[case, 1] / pes / best:.0f} %)" if pes > 1 and (case, 1) in seconds else ""
             column = gpus(pes) if pes > 1 else f"1 of {read(path)[0]['PEs']} GPUs"
-            columns[column] = lines.setdefault(case, {})[column] = f"{one:.4f}{share}"
+            columns[column] = lines.setdefault(case, {})[column] = f"{best:.4f}{share}"
     where = f"{machine(*(read(path)[0] for path in paths.values()))}; {source(*paths.values())}"
     yield f"float32, 1000 sweeps, seconds of the slowest PE, efficiency against one ({where}):"
     cases = sorted(lines, key=lambda case: (-case[0], *case[1:]))
-    cells = [
-        [f"{n} x {n}", every, kind, *(lines[n, every, kind].get(one, "") for one in columns)] for n, every, kind in cases
-    ]
+    cells = [[f"{n} x {n}", nccheck, kind] for n, nccheck, kind in cases]
+    for case, line in zip(cases, cells, strict=True):
+        line += [lines[case].get(column, "") for column in columns]
     yield table(["grid", "norm every (sweeps)", "variant", *columns], cells)
 
 
 # The simulator -------------------------------------------------------------------------
 def faults(path=RESULTS / "simulate-1xcpu.json", plain=RESULTS / "simulate-plain-2xcpu.json"):
-    """Planted faults by kind, and how many are found; statements that are removed; programs without a fault.
+    """Yield planted faults by kind, and how many are found; statements that are removed; programs without a fault.
 
-    plain: the file of what plain runs show
+    plain: file with the faults that plain runs show
     """
     facts, rows = read(path)
     runs = json.loads(plain.read_text())
@@ -222,9 +226,9 @@ def faults(path=RESULTS / "simulate-1xcpu.json", plain=RESULTS / "simulate-plain
     kinds = dict.fromkeys(row["kind"] for row in planted)
     lines = []
     for kind in [*kinds, "all"]:
-        these = [row for row in planted if kind in (row["kind"], "all")]
-        seconds = sorted(row["seconds"] for row in these if row["found"])
-        lines.append([kind, len(these), len(seconds), f"{seconds[len(seconds) // 2]:.2f}", f"{seconds[-1]:.2f}"])
+        of_kind = [row for row in planted if kind in (row["kind"], "all")]
+        seconds = sorted(row["seconds"] for row in of_kind if row["found"])
+        lines.append([kind, len(of_kind), len(seconds), f"{seconds[len(seconds) // 2]:.2f}", f"{seconds[-1]:.2f}"])
     removed = [row for row in rows if "removed" in row]
     right = [row for row in rows if "schedules" in row]
     programs = "a ring exchange, a halo exchange, a one-shot sum, a pipeline of pieces and a loop with a stop"
@@ -245,7 +249,7 @@ def faults(path=RESULTS / "simulate-1xcpu.json", plain=RESULTS / "simulate-plain
 
 # Documents -----------------------------------------------------------------------------
 def documents():
-    """{path from the root: {mark: paragraphs}} of what the results and the cost model make."""
+    """{path from the root: {mark: paragraphs}} that follow from the results and the cost model."""
     between = RESULTS / "between-hosts-4xcpu-mpich.json"
     faces = [part for mpi in ("mpich", "openmpi") for part in halos(RESULTS / f"halo-2xcpu-{mpi}.json")]
     return {
@@ -263,22 +267,22 @@ def documents():
 
 
 def filled(name, marks):
-    """A document with other text between its marks."""
+    """A document with new text between its marks."""
     text = (ROOT / name).read_text()
     for mark, parts in marks.items():
         before, after = (text.index(f"<!-- {slash}{mark} -->") for slash in ("", "/"))
-        made = "\n\n".join(parts).replace(f"]({TOP}", f"]({'../' * name.count('/')}")
-        text = f"{text[:before]}<!-- {mark} -->\n{made}\n{text[after:]}"
+        new = "\n\n".join(parts).replace(f"]({TOP}", f"]({'../' * name.count('/')}")
+        text = f"{text[:before]}<!-- {mark} -->\n{new}\n{text[after:]}"
     return text
 
 
 def main(argv):
-    made = {name: filled(name, marks) for name, marks in documents().items()}
+    texts = {name: filled(name, marks) for name, marks in documents().items()}
     if "--check" in argv:
-        stale = [name for name, text in made.items() if (ROOT / name).read_text() != text]
+        stale = [name for name, text in texts.items() if (ROOT / name).read_text() != text]
         print("\n".join(f"{name} is not what benchmarks/tables.py writes" for name in stale))
         return 1 if stale else 0
-    for name, text in made.items():
+    for name, text in texts.items():
         (ROOT / name).write_text(text)
     if "--plots" in argv:
         plots.write(ROOT / "docs" / "plots")

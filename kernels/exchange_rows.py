@@ -38,9 +38,8 @@ def put_rows(pe: PE, call: Transfer, rows: RowPlaces, start: int, slot: int) -> 
 
 def exchange_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> None:
     """Row p of out (n_pes, nbytes) = row ``me`` of src of PE p.
-
-    The first pieces go through the inbox.  They show the receiver that this PE's call has begun.  Later pieces go
-    straight into out, whose offset a signal word holds.
+    The first pieces of a block go through the inbox, since their arrival shows that the sender's call has begun.  Later
+    pieces go straight into the peer's out, if a signal word holds its offset.
 
     src_stride_bytes: bytes from a row of src to the next row, or ONE_ROW
 
@@ -53,7 +52,7 @@ def exchange_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> 
     epoch, start, stride = first_round(work, call.piece_bytes)
     by_inbox = epoch + BY_INBOX
     if start + BY_INBOX * stride < call.nbytes:
-        # A PE reads the words of the previous call until it has sent its last piece, without which no PE is in this call.
+        # A peer reads the words of the previous call until it has sent its last piece, which this PE has received.
         signal_all(pe.ctx, out_offsets, call.out - work.inbox if call.out_is_symmetric else 0, pe.me, pe.n_pes)
     if start < call.nbytes:
         slots = half_buffer_slots(work, epoch + 1, pe.n_pes)
@@ -62,7 +61,7 @@ def exchange_rows(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) -> 
     while start < call.nbytes:
         epoch, following = epoch + 1, start + stride
         if following < call.nbytes:
-            # From round BY_INBOX on this PE has received every PE's first piece, so the words belong to this call.
+            # From round BY_INBOX on this PE has received every PE's first piece, so their words belong to this call.
             rows = RowPlaces(src_stride_bytes, work.inbox, out_offsets if epoch >= by_inbox else 0)
             slots = half_buffer_slots(work, epoch + 1, pe.n_pes)
             put_rows(pe, call, rows, following, slot_at(slots, pe.me))
@@ -90,7 +89,7 @@ def exchange_packets(pe: PE, call: Transfer, work: Work, src_stride_bytes: int) 
     epoch, start, stride = first_round(work, call.piece_bytes)
     while start < call.nbytes:
         epoch += 1
-        # When packets of epoch e+1 have come from all PEs, all PEs have read epoch e: two buffers suffice.
+        # All PEs have read epoch e when their packets of epoch e+1 have arrived: two buffers suffice.
         slots = packet_slots(work, epoch, pe.n_pes)
         nbytes = piece_nbytes(call, start)
         rows = PacketRows(call.out + start, call.src + start, call.nbytes, src_stride_bytes, nbytes)

@@ -7,7 +7,7 @@
         x = team.full(1 << 20, team.me, "float16")
         team.allreduce(x, op="sum")
 
-``python -m pennympi`` prints a report on this machine.
+``python -m pennympi`` prints a report about this machine.
 """
 
 from . import needs_mpi  # noqa: F401

@@ -1,4 +1,4 @@
-"""Measure, tune, and explain what runs; without a command, report on this machine.  With or without mpirun."""
+"""Measure, tune, and explain which algorithm runs; without a command, report on this machine.  With or without mpirun."""
 
 import argparse
 import sys
@@ -11,7 +11,7 @@ from mpi4py import MPI
 from . import __version__
 from .command.exit_status import WRONG_USE, Ended
 from .job.rendezvous import Meetings
-from .settings import SettingError, given, setting
+from .settings import SettingError, checked_settings, setting
 
 COMMANDS = (
     "report",
@@ -33,12 +33,12 @@ class Parser(argparse.ArgumentParser):
             super()._print_message(message, file)
 
     def error(self, message: str) -> Any:
-        """End with one sentence instead of the page of usage."""
-        self.exit(WRONG_USE, f"{self.prog}: {message} (--help lists what there is)\n")
+        """End with one sentence instead of the usage."""
+        self.exit(WRONG_USE, f"{self.prog}: {message} (--help lists commands and options)\n")
 
 
 def main(argv: Sequence[str], program: str = "python -m pennympi") -> int:
-    """Run one command; returns the exit status.  program: how the user started it"""
+    """Run a command; return the exit status.  program: the text by which the user started it"""
     parser = Parser(prog=program, description=__doc__)
     parser.add_argument("--version", action="version", version=f"pennympi {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
@@ -56,16 +56,16 @@ def main(argv: Sequence[str], program: str = "python -m pennympi") -> int:
 
 
 def _agree(problem: Any, args: argparse.Namespace) -> None:
-    """Raise Ended on every rank if a setting is wrong on one, or its arguments are (problem: None, or tells)."""
+    """Raise Ended on every rank if a setting or an argument is wrong on one.  problem: function of args, or None"""
     timeout_s = 60.0
     try:
-        given()
+        checked_settings()
         timeout_s = setting("PENNYMPI_TIMEOUT_S")
-        found = problem(args) if problem else ""
+        reason = problem(args) if problem else ""
     except SettingError as error:
-        found = str(error)
-    everywhere = Meetings(MPI.COMM_WORLD, timeout_s).gather(found, "comparison of arguments")
-    if reason := next(filter(None, everywhere), ""):
+        reason = str(error)
+    reasons = Meetings(MPI.COMM_WORLD, timeout_s).gather(reason, "comparison of arguments")
+    if reason := next(filter(None, reasons), ""):
         raise Ended(reason, WRONG_USE)
 
 

@@ -1,7 +1,7 @@
-"""The types by which an editor and a type checker know the library's arguments and results.
+"""The types of the library's arguments and results for editors and type checkers.
 
-``from pennympi.annotations import Op, Plan`` annotates a program of one's own.  tests/library/test_annotations.py
-compares the Literals with the tables.
+A program may use them for its own annotations: ``from pennympi.annotations import Op, Plan``.
+tests/library/test_annotations.py compares the Literals with the tables.
 """
 
 from collections.abc import Iterable, Sequence
@@ -46,15 +46,15 @@ class DLPackArray(Protocol):
 
 
 class CudaArray(Protocol):
-    """A device array that describes itself as Numba's, CuPy's and PyTorch's do."""
+    """A device array with __cuda_array_interface__, as Numba, CuPy and PyTorch have it."""
 
     @property
     def __cuda_array_interface__(self) -> Any: ...
 
 
 MPIBuffer: TypeAlias = list[Any] | tuple[Any, ...]  # [x, MPI.DOUBLE] or [x, count, MPI.DOUBLE]
-Array: TypeAlias = Buffer | DLPackArray | CudaArray | MPIBuffer  # what calls take
-Counts: TypeAlias = Sequence[int] | Buffer | DLPackArray | CudaArray  # by PE, on the host or on the device
+Array: TypeAlias = Buffer | DLPackArray | CudaArray | MPIBuffer  # arrays as arguments of calls
+Counts: TypeAlias = Sequence[int] | Buffer | DLPackArray | CudaArray  # a count for each PE, on the host or on the device
 Number: TypeAlias = bool | int | float | complex | np.number[Any] | np.bool_
 Shape: TypeAlias = SupportsIndex | Iterable[SupportsIndex]
 DTypeLike: TypeAlias = Any  # a name, or a dtype of NumPy, CuPy, ml_dtypes or PyTorch
@@ -62,9 +62,9 @@ DTypeLike: TypeAlias = Any  # a name, or a dtype of NumPy, CuPy, ml_dtypes or Py
 if TYPE_CHECKING:
 
     class NewArray(np.ndarray[Any, np.dtype[Any]]):
-        """An array that a team makes: numpy.ndarray on the host, cupy.ndarray on a GPU, which has the same methods.
+        """An array made by a team: numpy.ndarray on the host, cupy.ndarray on a GPU, which has the same methods.
 
-        An attribute that only CuPy has is no error.
+        Attributes that only CuPy has are no errors.
         """
 
         def __getattr__(self, name: str) -> Any: ...
@@ -74,7 +74,7 @@ else:
 
 
 class Stream(Protocol):
-    """What ``team.stream`` makes: a stream of the host backend, or cupy.cuda.Stream."""
+    """A stream of ``team.stream``: a stream of the host backend, or cupy.cuda.Stream."""
 
     def synchronize(self) -> Any: ...
 
@@ -104,7 +104,7 @@ AnyStream: TypeAlias = Stream | CudaStream | TorchStream
 
 
 class Plan(Protocol):
-    """A persistent call, as the ``plan_`` methods make it.  It keeps its arrays alive."""
+    """A persistent call, made by the ``plan_`` methods.  It keeps its arrays alive."""
 
     def __call__(self, stream: AnyStream | None = None) -> None:
         """Run in stream order.  Collective."""

@@ -1,4 +1,4 @@
-"""Kernels of applications: functions of the user's own, compiled for the team's device."""
+"""Kernels of applications: functions of the user, compiled for the team's device."""
 
 import inspect
 from collections.abc import Callable
@@ -26,9 +26,9 @@ from .kernels.algorithm import MAX_THREADS, WARP_THREADS
 from .kernels.block import Elements, Words
 
 DEFAULT_THREADS = 256
-WORDS = (TABLE["int64"], TABLE["uint64"])  # may stand for one another
+WORDS = (TABLE["int64"], TABLE["uint64"])  # dtypes that may replace each other
 _FLOATS = (float, np.floating)
-_INTS = (int, np.integer, np.bool_)  # NumPy's numbers are buffers too: the address of one would be worthless
+_INTS = (int, np.integer, np.bool_)  # NumPy's numbers also have a buffer, but the address of a number is useless
 _NUMBERS = (*_FLOATS, *_INTS)
 T = TypeVar("T")
 
@@ -59,10 +59,10 @@ class AppKernel:
             raise ValueError(f"resident {min_blocks}: it is a number of blocks, or 0")
         self.key = kernel, dtype, bounds, self._check  # kernels with the same key share their machine code
         self._name = self._kernel.__name__
-        kernel = keyed(self._kernel)  # whose annotations may be others by now
+        kernel = keyed(self._kernel)  # its annotations may have changed
         self._wanted = list(records(kernel).items())[1:]
         self._annotations, self._kinds = annotations(kernel), annotated_kinds(kernel)
-        self._fitting = [_fitting(one, dtype) for one in self._annotations]
+        self._fitting = [_fitting(annotation, dtype) for annotation in self._annotations]
         self._compiled: dict[str, Kernel] = {}
         self._fields_of = cache(types_of_fields)
         self._is_flat = cache(lambda record: not any(map(is_record, types_of_fields(record).values())))
@@ -71,11 +71,11 @@ class AppKernel:
     def __call__(self, blocks: int, *args: Any, stream: Any = None, threads: int | None = None) -> None:
         """Launch in stream order.
 
-        blocks:  of the grid
-        args:    ints, floats, arrays (their address is passed), or records of these: the kernel's parameters after ctx.
-                 They fit the annotations of the parameters, where there are any: ``Elements`` takes arrays of the
-                 kernel's dtype, ``Words`` arrays of int64 or uint64, ``int`` ints, ``float`` ints and floats
-        threads: of a block, on a GPU; None: 256, or as many as the kernel allows
+        blocks:  number of blocks of the grid
+        args:    ints, floats, arrays (their address is passed), or records of these, for the kernel's parameters after
+                 ctx.  They must fit the annotations of the parameters, if there are any: ``Elements`` takes arrays of
+                 the kernel's dtype, ``Words`` arrays of int64 or uint64, ``int`` ints, ``float`` ints and floats
+        threads: threads of a block, on a GPU; None: 256, or as many as the kernel allows
         Raises TypeError, KernelError (the kernel can't be compiled), ValueError, Unsupported, OutOfBounds (a checked
         kernel), and PeerTimeout for a call of this PE that has failed.
         """
@@ -95,7 +95,7 @@ class AppKernel:
             values, kinds = self._numbers(args), self._kinds
             arguments = [*values] if self._check else []
             for i, value in enumerate(values):
-                if type(value) is not int or self._fitting[i]:  # most are, and nothing has to be done about them
+                if type(value) is not int or self._fitting[i]:  # most arguments are ints of unannotated parameters
                     values[i] = number = self._number(i, value)
                     if isinstance(number, float) and kinds[i] == "i":
                         kinds = f"{kinds[:i]}f{kinds[i + 1 :]}"
@@ -104,39 +104,39 @@ class AppKernel:
             kernel = self._compiled.get(kinds)
             if kernel is None:
                 kernel = self._compile(kinds)
-        except (TypeError, ValueError, OutOfBounds) as error:  # of the caller, whose line is the last of the traceback
+        except (TypeError, ValueError, OutOfBounds) as error:  # the traceback ends at the caller's line
             raise error.with_traceback(None) from error.__cause__
         self._backend.streams.order.record_pending()  # the kernel may wait for a peer
         kernel.launch(blocks, values, self._backend.streams.handle(stream), threads)
 
     def compile(self) -> None:
-        """Compile for floats where a parameter, or a field of its record, is annotated so, else for ints and arrays."""
+        """Compile for floats where a parameter, or a field of its record, is annotated as float, else for int64."""
         if not (self._check and self._checked_kernel(self._kinds)) and self._kinds not in self._compiled:
             self._compile(self._kinds)
 
     def _compile(self, kinds: str) -> Kernel:
         """The machine code for these kinds of arguments.  Raises KernelError with the compiler's message."""
-        make = self._backend.compiler.kernel
-        kernel = self._compiled[kinds] = self._made(lambda: make(keyed(self._kernel), self._name, self._options(kinds)))
+        make, options = self._backend.compiler.kernel, self._options(kinds)
+        kernel = self._compiled[kinds] = self._result_of(lambda: make(keyed(self._kernel), self._name, options))
         return kernel
 
     def _options(self, kinds: str) -> KernelOptions:
         return KernelOptions(kinds, self._dtype, bounds=self._bounds)
 
-    def _made(self, make: Callable[[], T]) -> T:
-        """What ``make`` returns.  Raises KernelError with the compiler's message."""
+    def _result_of(self, make: Callable[[], T]) -> T:
+        """The result of ``make``.  Raises KernelError with the compiler's message."""
         try:
             return make()
         except (PennympiError, OSError, MemoryError, StaticError):
             raise
-        except Exception as error:  # of Numba, of many types
+        except Exception as error:  # Numba raises many types of exceptions
             raise cannot_compile(self._kernel, error) from None
 
     def _checked_kernel(self, kinds: str) -> CheckedKernel | None:
-        """The kernel with checks; None where PENNYMPI_DEBUG asks for it and the text of a function is not to be had."""
+        """The checked kernel; None if only PENNYMPI_DEBUG asks for it and the text of a function can't be read."""
         if kinds not in self._checked:
             try:
-                self._checked[kinds] = self._made(
+                self._checked[kinds] = self._result_of(
                     lambda: CheckedKernel(self._context, keyed(self._kernel), self._name, self._options(kinds))
                 )
             except StaticError:
@@ -148,33 +148,34 @@ class AppKernel:
     def _launch_checked(
         self, blocks: int, arguments: list[Any], values: list[Any], kinds: str, stream: Any, threads: int
     ) -> bool:
-        """Launch the kernel with checks; False where PENNYMPI_DEBUG asks for it and it can't be done."""
+        """Launch the checked kernel; return False if only PENNYMPI_DEBUG asks for it and it can't run."""
         streams = self._backend.streams
         if streams.capture_id(streams.handle(stream)):
             if self._must_check:
                 raise Unsupported(
-                    "a checked kernel waits for its end, and so it can't be captured in a graph: check=False"
+                    "a checked kernel waits for its end, so it can't be captured in a graph: pass check=False"
                 )
             return False
         kernel = self._checked_kernel(kinds)
         if kernel:
             streams.order.record_pending()
             fields = (self._names_of(name, record) for name, record in self._wanted)
-            extents = [self._extent(*one) for one in zip(chain(*fields), arguments, values, strict=True)]
+            operands = zip(chain(*fields), arguments, values, strict=True)
+            extents = [self._extent(*operand) for operand in operands]
             kernel.launch(blocks, values, extents, stream, threads)
         return kernel is not None
 
     def _extent(self, name: str, argument: Any, value: Any) -> Extent:
-        """The array that an argument is, or that it is an address in."""
+        """The extent of an argument: that of the array that it is, or that holds its address."""
         if not isinstance(argument, _NUMBERS):
             view = self._arrays.array_view(argument, False)
             return Extent(name, value, view.nbytes, self._arrays.holds(view))
         address = 0 if isinstance(value, float) else value
-        found = self._arrays.extent(address)
-        return Extent(name, *found, True) if found else Extent(name, address, -1, False)
+        array = self._arrays.extent(address)
+        return Extent(name, *array, True) if array else Extent(name, address, -1, False)
 
     def _numbers(self, args: tuple[Any, ...]) -> list[Any]:
-        """The arguments, with the fields of a record in its place.  Raises TypeError."""
+        """The arguments, with records replaced by their fields.  Raises TypeError."""
         if len(args) != len(self._wanted):
             context, *names = records(self._kernel)
             raise TypeError(
@@ -190,7 +191,7 @@ class AppKernel:
         return values
 
     def _numbers_of(self, arg: Any, name: str, annotation: Any) -> list[Any]:
-        """A number, or the numbers of a record and of records in it.  Raises TypeError."""
+        """A number, or the numbers of a record and of the records in it.  Raises TypeError."""
         if not is_record(annotation):
             return [arg]
         if not isinstance(arg, annotation):
@@ -198,17 +199,17 @@ class AppKernel:
         if self._is_flat(annotation):
             return [*arg]
         fields = zip(arg, self._fields_of(annotation).items(), strict=True)
-        return [number for value, (field, one) in fields for number in self._numbers_of(value, field, one)]
+        return [number for value, (field, kind) in fields for number in self._numbers_of(value, field, kind)]
 
     def _names_of(self, name: str, annotation: Any) -> list[str]:
-        """The name of a parameter, or those of the fields of its record and of records in it."""
+        """The name of a parameter, or the names of the fields of its record and of the records in it."""
         if not is_record(annotation):
             return [name]
         fields = self._fields_of(annotation).items()
-        return [field_name for field, one in fields for field_name in self._names_of(f"{name}.{field}", one)]
+        return [field_name for field, kind in fields for field_name in self._names_of(f"{name}.{field}", kind)]
 
     def _number(self, i: int, value: Any) -> int | float:
-        """A number as Python's int or float; an array's address.  Raises TypeError unless it fits its annotation."""
+        """A number as a Python int or float, or an array's address.  Raises TypeError unless it fits its annotation."""
         fitting, is_float = self._fitting[i], isinstance(value, _FLOATS)
         if is_float or isinstance(value, _INTS):
             if fitting or (is_float and self._annotations[i] is int):
@@ -221,7 +222,7 @@ class AppKernel:
             self._refuse(i, f"an array of {view.dtype.name}")
         return view.address
 
-    def _refuse(self, i: int, given: str) -> NoReturn:
+    def _refuse(self, i: int, passed: str) -> NoReturn:
         """Raise TypeError for an argument that does not fit its annotation."""
         wanted = self._annotations[i]
         if wanted == Elements:
@@ -230,39 +231,39 @@ class AppKernel:
             what = "an array of int64 or uint64, such as team.signals(n),"
         else:
             what = f"{wanted.__name__}"
-        raise TypeError(f"kernel {self._name} takes {what} as {parameters(self._kernel)[1 + i]}, not {given}")
+        raise TypeError(f"kernel {self._name} takes {what} as {parameters(self._kernel)[1 + i]}, not {passed}")
 
 
 def compile_kernels(kernels: list[AppKernel], local_pe: int, n_local: int) -> None:
-    """Compile kernels.  The PEs of a node begin with another one each, and find those of the others compiled."""
-    for one in kernels:
-        if not isinstance(one, AppKernel):
-            raise TypeError(f"compile takes what team.kernel() returned, not {type(one).__name__}")
-    unlike = list({one.key: one for one in kernels}.values())
-    own = len(unlike) * local_pe // n_local
-    for number, one in enumerate((*unlike[own:], *unlike[:own]), 1):
-        with numbered(number, len(unlike)):
-            one.compile()
-    for one in kernels:
-        one.compile()
+    """Compile kernels.  Each PE of a node begins with a different kernel, and loads those that the others compiled."""
+    for kernel in kernels:
+        if not isinstance(kernel, AppKernel):
+            raise TypeError(f"compile takes what team.kernel() returned, not {type(kernel).__name__}")
+    distinct = list({kernel.key: kernel for kernel in kernels}.values())
+    first = len(distinct) * local_pe // n_local
+    for number, kernel in enumerate((*distinct[first:], *distinct[:first]), 1):
+        with numbered(number, len(distinct)):
+            kernel.compile()
+    for kernel in kernels:
+        kernel.compile()
 
 
-def _fitting(annotation: Any, own: DType) -> tuple[DType, ...] | None:
-    """The dtypes of the arrays that a parameter takes: () for none, None for any.  own: the kernel's dtype"""
+def _fitting(annotation: Any, kernel_dtype: DType) -> tuple[DType, ...] | None:
+    """The dtypes of the arrays that a parameter takes; (): no arrays; None: arrays of any dtype."""
     if annotation == Elements:
-        return WORDS if own in WORDS else (own,)
+        return WORDS if kernel_dtype in WORDS else (kernel_dtype,)
     if annotation == Words:
         return WORDS
     return () if annotation in (int, float) else None
 
 
 def plain(kernel: Any) -> FunctionType:
-    """``kernel``.  Raises TypeError unless it is a plain function of ctx and other parameters, without * and **."""
+    """``kernel``.  Raises TypeError unless it is a plain function of ctx and further parameters, without * and **."""
     if not isinstance(kernel, FunctionType):
-        remedy = "its py_func" if hasattr(kernel, "py_func") else "what def makes"
+        remedy = "its py_func" if hasattr(kernel, "py_func") else "a function made by def"
         raise TypeError(f"a kernel is a plain Python function, and {type(kernel).__name__} is none: pass {remedy}")
-    every = inspect.signature(kernel).parameters.values()
-    if not every or any(one.kind is not one.POSITIONAL_OR_KEYWORD for one in every):
+    every_parameter = inspect.signature(kernel).parameters.values()
+    if not every_parameter or any(p.kind is not p.POSITIONAL_OR_KEYWORD for p in every_parameter):
         raise TypeError(
             f"kernel {kernel.__name__}{inspect.signature(kernel)} needs ctx as its first parameter, then one for each "
             "argument, and no others"

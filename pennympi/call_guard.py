@@ -12,12 +12,12 @@ FINALIZED = "this team is finalized: make a new one with pennympi.init()"
 
 
 class CallGuard:
-    """The guard of one team's calls.
+    """The guard of a team's calls.
 
-    is_open: False once the team is finalized
+    is_open: False after the team was finalized
     debug:   calls are compared among the PEs before anything is sent (PENNYMPI_DEBUG)
-    count:   called with the words for a collective call, the same on every PE: counts it where the others can see it,
-             and in debug mode compares it with theirs.  Raises CollectiveMismatchError, PeerTimeout
+    count:   called with the text of a collective call, the same on every PE: it counts the call where other PEs can see
+             it, and in debug mode compares the PEs' texts.  Raises CollectiveMismatchError, PeerTimeout
     """
 
     def __init__(self, job: Job):
@@ -27,7 +27,7 @@ class CallGuard:
         self._job, self._plans = job, 0
 
     def check_open(self) -> None:
-        """Raise NotInitialized once the team is finalized."""
+        """Raise NotInitialized if the team was finalized."""
         if not self.is_open:
             raise NotInitialized(self._why)
 
@@ -41,20 +41,20 @@ class CallGuard:
         self.count(text)
 
     def next_plan(self) -> int:
-        """The number of a new plan, from 1: the same on every PE, since all make the same plans."""
+        """The number of a new plan, from 1; the same on every PE, since all PEs make the same plans."""
         self._plans += 1
         return self._plans
 
     def _compare_and_count(self, text: str) -> None:
-        """Nothing is counted where the PEs differ, so that the team stays as it was.  Collective."""
+        """Compare, then count: a call that differs is not counted, so that the team stays as it was.  Collective."""
         self.compare(text, "the PEs make different calls, and nothing was sent")
         self._job.control.enter(text)
 
     def compare(self, text: str, difference: str) -> None:
-        """Raise CollectiveMismatchError where the PEs have other texts.  difference: what it says first.  Collective."""
+        """Raise CollectiveMismatchError if the PEs' texts differ.  difference: start of the message.  Collective."""
         texts = self._job.gather(text, "comparison of calls")
-        if any(one != texts[0] for one in texts):
-            calls = "; ".join(f"PE {pe} {one}" for pe, one in enumerate(texts[:16]))
+        if any(text_of_pe != texts[0] for text_of_pe in texts):
+            calls = "; ".join(f"PE {pe} {text_of_pe}" for pe, text_of_pe in enumerate(texts[:16]))
             raise CollectiveMismatchError(f"{difference}: {calls}")
 
 

@@ -1,4 +1,4 @@
-"""A kernel of an application whose every access is compared with the arrays of its launch."""
+"""A kernel of an application that checks each access against the arrays of its launch."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,13 +16,13 @@ from .compile.options import KernelOptions
 from .errors import OutOfBounds, PennympiError
 
 WORD_BYTES = 8
-LEAST_ADDRESS = 1 << 32  # that an int argument may be
+LEAST_ADDRESS = 1 << 32  # an int argument above this number may be an address
 
 
 class Extent(NamedTuple):
-    """An argument that is an array or an int that is an address in one.
+    """An array, as an argument or by an int that is an address in it.
 
-    address: of the array;  nbytes: -1: the argument is another number, ``address`` if it is an int
+    address: address of the array;  nbytes: its size, -1: the argument is another number, ``address`` if it is an int
     """
 
     name: str
@@ -32,9 +32,9 @@ class Extent(NamedTuple):
 
 
 class CheckedKernel:
-    """The machine code for one kind of arguments.  Each launch waits until it has ended.
+    """The machine code for one kind of arguments.  Each launch waits for its end.
 
-    Raises StaticError where the text of a function is not to be had.
+    Raises StaticError if the text of a function can't be read.
     """
 
     def __init__(self, context: CollectiveContext, kernel: FunctionType, name: str, options: KernelOptions):
@@ -48,9 +48,9 @@ class CheckedKernel:
 
     def launch(self, blocks: int, values: list[Any], extents: Sequence[Extent], stream: Any, threads: int) -> None:
         """Run the kernel and wait for its end.  Raises OutOfBounds, PeerTimeout."""
-        arrays = [one for one in extents if one.nbytes >= 0]
-        others = any(one.address > LEAST_ADDRESS and one.nbytes < 0 for one in extents)
-        bounds = [*[0] * RECORD_WORDS, self._n_pes, self._item_bytes, int(others), len(arrays)]
+        arrays = [extent for extent in extents if extent.nbytes >= 0]
+        unknown_memory = any(extent.address > LEAST_ADDRESS and extent.nbytes < 0 for extent in extents)
+        bounds = [*[0] * RECORD_WORDS, self._n_pes, self._item_bytes, int(unknown_memory), len(arrays)]
         bounds += [int(number) for _, *numbers in arrays for number in numbers]
         streams, failure = self._backend.streams, None
         with self._lock:
@@ -58,7 +58,7 @@ class CheckedKernel:
             try:
                 self._kernel.launch(blocks, [*values, self._address], streams.handle(stream), threads)
                 streams.synchronize(streams.current() if stream is None else stream)
-            except PennympiError as error:  # a wait may have given up because of what was left out
+            except PennympiError as error:  # a wait may have given up because an access was left out
                 failure = error
             taken, site, base, offset, nbytes = map(int, self._read()[:RECORD_WORDS])
         if taken:
@@ -70,7 +70,7 @@ class CheckedKernel:
         return self._words.get() if hasattr(self._words, "get") else self._words
 
     def _text_of(self, site: Site, base: int, offset: int, nbytes: int, arrays: list[Extent]) -> str:
-        """The error in words."""
+        """The text of the error."""
         call = f"{site.place}: {site.call} in kernel {self._name}"
         if not nbytes:
             return f"{call}: {site.operand} is {base}, and the team has PEs 0 to {self._n_pes - 1}"
@@ -78,11 +78,11 @@ class CheckedKernel:
             return f"{call}: {site.argument} is not symmetric, so a peer has no instance of it: use team.zeros"
         if not arrays:
             return f"{call}: the launch has no arrays"
-        distances = [max(array.address - base, base + 1 - array.address - array.nbytes, 0) for array in arrays]
-        nearest = [array for array, distance in zip(arrays, distances, strict=True) if distance == min(distances)]
-        found = next((array for array in nearest if array.name == site.argument), nearest[0])
-        first = base + offset - found.address
+        distances = [max(extent.address - base, base + 1 - extent.address - extent.nbytes, 0) for extent in arrays]
+        nearest = [extent for extent, distance in zip(arrays, distances, strict=True) if distance == min(distances)]
+        array = next((extent for extent in nearest if extent.name == site.argument), nearest[0])
+        first = base + offset - array.address
         unit = self._item_bytes if site.primitive in ("load", "store") else WORD_BYTES
         if nbytes == unit and first % unit == 0:
-            return f"{call}: index {first // unit} of {found.name}, which has {found.nbytes // unit} elements"
-        return f"{call}: bytes {first} to {first + nbytes - 1} of {found.name}, which has {found.nbytes} bytes"
+            return f"{call}: index {first // unit} of {array.name}, which has {array.nbytes // unit} elements"
+        return f"{call}: bytes {first} to {first + nbytes - 1} of {array.name}, which has {array.nbytes} bytes"

@@ -1,4 +1,4 @@
-"""Small files: read if they are what they should be, and written beside their names and renamed."""
+"""Small files: they are checked before they are read, and written under a temporary name and renamed."""
 
 import errno
 import os
@@ -12,15 +12,15 @@ from typing import Any
 
 from .errors import PennympiError
 
-LARGEST_BYTES = 1 << 20  # of a file that is read
+LARGEST_BYTES = 1 << 20  # largest size of a file that is read
 
 
 class FileError(PennympiError, ValueError):
-    """A file cannot be read or written, or does not hold what it should.  The message names it."""
+    """A file can't be read or written, or has a wrong content.  The message names the file."""
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """What a TOML file of at most LARGEST_BYTES holds.  Raises FileError for anything else, at once."""
+    """The content of a TOML file of at most LARGEST_BYTES.  Raises FileError at once for anything else."""
     try:
         if reason := why_no_file(path):  # a pipe would wait for its writer
             raise OSError(reason)
@@ -29,21 +29,21 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_bytes().decode())
     except OSError as error:
         raise FileError(f"{path} cannot be read: {why(error)}") from None
-    except (ValueError, RecursionError) as error:  # also a number of thousands of digits, and thousands of brackets
+    except (ValueError, RecursionError) as error:  # also for numbers with thousands of digits, and thousands of brackets
         raise FileError(f"{path} is not TOML that can be read: {error}") from None
 
 
 def why_no_file(path: Path) -> str:
-    """What stands at ``path`` in place of a regular file, in words, or "" if there is such a file or nothing."""
+    """The reason why ``path`` is not a regular file, as text; "" if it is a regular file, or does not exist."""
     if not path.exists() or path.is_file():
         return ""
     return "it is a folder" if path.is_dir() else "it is not a regular file"
 
 
 def write_whole(path: Path, content: str | bytes) -> None:
-    """Write a file under another name beside its own, and rename it: at any time there is the old file or the new one.
+    """Write a file under a temporary name and rename it, so that at any time the old or the new file is complete.
 
-    Its folder is made where it is missing.  Raises FileError.
+    A missing folder is made.  Raises FileError.
     """
     if reason := why_unwritable(path):
         raise FileError(f"{path} cannot be written: {reason}")
@@ -58,9 +58,9 @@ def write_whole(path: Path, content: str | bytes) -> None:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """The name to write a file under.  At the end of the block it gets its own, or is removed after an error.
+    """The temporary name of a file.  At the end of the block the file is renamed, or removed after an error.
 
-    The mode and, where that is allowed, the owner of an older file stay.  A mount point, which can't be renamed, is
+    The mode and, if permitted, the owner of an older file are kept.  A mount point, which can't be renamed, is
     overwritten.
     """
     if reason := why_no_file(path):
@@ -69,7 +69,7 @@ def replacing(path: Path) -> Iterator[Path]:
     older = os.stat(path) if os.path.lexists(os.path.realpath(path)) else None
     try:
         if older:
-            os.close(os.open(part, os.O_CREAT | os.O_WRONLY, 0o600))  # who may not read the older file may not read this
+            os.close(os.open(part, os.O_CREAT | os.O_WRONLY, 0o600))  # the older file may not be readable by everybody
         yield part
         if older:
             with suppress(PermissionError):
@@ -77,7 +77,7 @@ def replacing(path: Path) -> Iterator[Path]:
             os.chmod(part, stat.S_IMODE(older.st_mode))
         _rename(part, os.path.realpath(path))
     except BaseException:
-        with suppress(OSError):  # the error that led here is raised
+        with suppress(OSError):  # the first error is raised
             part.unlink(missing_ok=True)
         raise
 
@@ -96,7 +96,7 @@ def _rename(part: Path, name: str) -> None:
 
 
 def why_unwritable(path: Path) -> str:
-    """Why a file cannot be written there, or "" if it can.  It tries, because permissions alone do not decide it."""
+    """The reason why a file can't be written, or "".  The function tries, since permissions alone do not decide it."""
     try:
         if reason := why_no_file(path):
             return reason
@@ -111,12 +111,12 @@ def why_unwritable(path: Path) -> str:
 
 
 def _part(path: Path) -> Path:
-    """The name under which ``path`` is written first: in the folder of what a link leads to, so that renaming works."""
+    """The temporary name of ``path``, in the folder of a link's target, so that it can be renamed."""
     path = Path(os.path.realpath(path))
     return path.with_name(f".{path.name[:50]}.{os.getpid()}.part")
 
 
 def why(error: Exception) -> str:
-    """The reason of an OSError in words, without its path."""
+    """The reason of an OSError, without its path."""
     reason = getattr(error, "strerror", None) or str(error)
     return reason[:1].lower() + reason[1:]

@@ -1,4 +1,4 @@
-"""What a process asks ``init`` for: its settings and arguments, checked alone and then compared with the other PEs'."""
+"""The request of a process to ``init``: its settings and arguments, checked alone, then compared among the PEs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from .annotations import BackendName
 from .arrays.dtypes import is_int
 from .errors import PennympiError, TopologyError
 from .job.process import pes_in_words
-from .settings import LEAST_HEAP_BYTES, MOST_BYTES, SETTINGS, SettingError, given, setting, shown
+from .settings import LEAST_HEAP_BYTES, MOST_BYTES, SETTINGS, SettingError, checked_settings, setting, shown
 from .topology.layout import Layout
 from .topology.topology import layout_of
 
@@ -18,10 +18,10 @@ TOPOLOGY = "PENNYMPI_TOPOLOGY"
 
 @dataclass(frozen=True)
 class InitArguments:
-    """What one process asks for.
+    """The settings and arguments of a process.
 
-    error:     what is wrong with it
-    timeout_s: PENNYMPI_TIMEOUT_S, or its default if that is wrong
+    error:     the error of a wrong one, or None
+    timeout_s: PENNYMPI_TIMEOUT_S, or its default if it is wrong
     alike:     {name: (value, text)} of the arguments and settings that must be the same on every PE
     """
 
@@ -35,9 +35,9 @@ class InitArguments:
 
 
 def read(n_pes: int, backend: Any, heap_bytes: Any, topology: Any, sms: Any) -> InitArguments:
-    """What one of ``n_pes`` PEs asks for, by its environment and the arguments of ``init``.  Raises nothing."""
+    """The request of a PE of ``n_pes`` PEs, by its environment and the arguments of ``init``.  Raises nothing."""
     try:
-        settings = given()
+        settings = checked_settings()
         if backend not in get_args(BackendName):
             raise ValueError(f"backend {shown(backend)} is unknown: use 'auto', 'host' or 'cuda'")
         heap_bytes = _whole("heap_bytes", heap_bytes, LEAST_HEAP_BYTES, MOST_BYTES)
@@ -53,7 +53,7 @@ def read(n_pes: int, backend: Any, heap_bytes: Any, topology: Any, sms: Any) -> 
 
 
 def _layout(topology: Any, n_pes: int) -> tuple[Layout | None, str]:
-    """The layout that this PE asks for, and its name, with the variable that names it.  Raises as ``layout_of``."""
+    """The layout of this PE's request, and its name, with the variable that named it.  Raises as ``layout_of``."""
     if topology is not None:
         layout = layout_of(topology, n_pes)
         return layout, layout.name if layout else "auto"
@@ -76,31 +76,31 @@ def _whole(name: str, value: Any, least: int, most: int) -> int | None:
     return int(value)
 
 
-def agree(asked: Sequence[InitArguments]) -> None:
-    """Raise the same error on every PE if what one asks for is wrong, or what two ask for differs.
+def agree(requests: Sequence[InitArguments]) -> None:
+    """Raise the same error on every PE if a request is wrong, or two requests differ.
 
-    asked: of all PEs, in order
+    requests: of all PEs, in order
     """
-    for pe, one in enumerate(asked):
-        if one.error is not None:
-            raise type(one.error)(f"PE {pe}: {one.error}") if pe else one.error
-    for name in asked[0].alike:
-        pes_of: dict[str, list[int]] = {}  # by value
-        for pe, one in enumerate(asked):
-            pes_of.setdefault(repr(one.alike[name][0]), []).append(pe)
+    for pe, request in enumerate(requests):
+        if request.error is not None:
+            raise type(request.error)(f"PE {pe}: {request.error}") if pe else request.error
+    for name in requests[0].alike:
+        pes_of: dict[str, list[int]] = {}  # {value: PEs}
+        for pe, request in enumerate(requests):
+            pes_of.setdefault(repr(request.alike[name][0]), []).append(pe)
         if len(pes_of) > 1:
-            raise _difference(name, {value: asked[pes[0]].alike[name][1] for value, pes in pes_of.items()}, pes_of)
+            raise _difference(name, {value: requests[pes[0]].alike[name][1] for value, pes in pes_of.items()}, pes_of)
 
 
 def _difference(name: str, texts: Mapping[str, str], pes_of: Mapping[str, Sequence[int]]) -> ValueError:
-    """The error for PEs that differ in ``name``.  texts: by value"""
-    if len(set(texts.values())) < len(texts):  # files of one name
+    """The error for PEs that differ in ``name``.  texts: {value: text};  pes_of: {value: PEs}"""
+    if len(set(texts.values())) < len(texts):  # different files have the same name
         texts = {value: f"{text[:40]} of {value}" for value, text in texts.items()}
-    found = " and ".join(f"{texts[value][:80]} on {pes_in_words(pes)}" for value, pes in pes_of.items())
-    variable = TOPOLOGY if TOPOLOGY in found else name
+    values = " and ".join(f"{texts[value][:80]} on {pes_in_words(pes)}" for value, pes in pes_of.items())
+    variable = TOPOLOGY if TOPOLOGY in values else name
     if variable not in SETTINGS:
-        return ValueError(f"{name} is {found}: give init the same {name} on every PE, or leave it to a setting")
+        return ValueError(f"{name} is {values}: pass init the same {name} on every PE, or leave it to a setting")
     return SettingError(
-        f"{name} is {found}: set {variable} to the same value on every rank (mpirun -x {variable} of Open MPI, "
+        f"{name} is {values}: set {variable} to the same value on every rank (mpirun -x {variable} of Open MPI, "
         f"mpirun -genv {variable} VALUE of MPICH)"
     )

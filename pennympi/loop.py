@@ -1,4 +1,4 @@
-"""A loop that ends by itself: on a GPU the host launches it once, and is not asked before it has ended."""
+"""A loop that ends by a condition: on a GPU the host launches it once, and takes no part until it has ended."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -22,7 +22,7 @@ THREADS = 32
 class Loop:
     """Runs of a body until a value is small enough; made by ``Team.plan_loop``.
 
-    runs: int64 (1,) of the device: how often the body has run in the last call
+    runs: int64 (1,) of the device: number of runs of the body in the last call
     done: int64 (1,) of the device: 0 while the loop runs, 1 when it has ended
     """
 
@@ -49,12 +49,12 @@ class Loop:
         self._most = most
 
         def launch_of(kernel: Callable[..., None], elements: DType, *numbers: float) -> Run:
-            """A launch that leaves the first two numbers open."""
+            """A launch with the first two numbers left open."""
             options = KernelOptions(elements=elements, kinds=annotated_kinds(kernel))
             return backend.compiler.kernel(kernel, "loop", options).prepare(1, numbers, (0, 1), THREADS)
 
         clear, last = launch_of(begin, integers, *state), Last(below, most)
-        # A GPU runs all bodies of a turn, so that a pause comes after the last one.
+        # A GPU runs all bodies of a turn, so a pause comes after the last body.
         inner, end = (launch_of(decide, value.dtype, 0, *state._replace(pause=at), *last) for at in (end_of_all, pause))
 
         def start(stream: Any) -> None:
@@ -68,7 +68,7 @@ class Loop:
             return run
 
         turn = [*(run_of(body, inner) for body in bodies[:-1]), run_of(bodies[-1], end)]
-        self._run = on_all(context.job, "loop", lambda: backend.streams.repeat(start, turn, rest), otherwise=Unsupported)
+        self._run = on_all(context.job, "loop", lambda: backend.streams.repeat(start, turn, rest), error_type=Unsupported)
         context.arrays.plans.add(self, (value.address, state.done))
 
     def __call__(
@@ -76,10 +76,10 @@ class Loop:
     ) -> None:
         """Run the loop, in stream order.  Collective.
 
-        every: runs, the same on every PE, after which the host has a turn, such as for a checkpoint; of several bodies,
-               the next run at which all have run equally often.  The call then returns when the loop has ended; None:
-               the host has no turn, and the call returns at once on a GPU
-        call:  what the host calls in a turn, with the number of runs so far, when they have ended on this PE
+        every: number of runs, the same on every PE, after which the host has a turn, such as for a checkpoint; if there
+               are several bodies, the next run at which all have run equally often.  The call then returns when the loop
+               has ended; None: the host has no turn, and on a GPU the call returns at once
+        call:  function that the host calls in its turn, with the number of runs so far, when they have ended on this PE
         Raises NotInitialized, TypeError (not a stream; call), ValueError (every; value or done was freed), Unsupported
         (turns of the host in a graph), PeerTimeout, and what ``call`` raises.
         """
@@ -114,7 +114,7 @@ class Loop:
             self._set(self._most, 0)
 
     def _compare(self, stream: Any) -> None:
-        """Raise CollectiveMismatchError unless all PEs ended alike.  A loop that is captured is not compared."""
+        """Raise CollectiveMismatchError unless all PEs ended with the same value.  A captured loop is not compared."""
         backend = self._context.backend
         if not backend.streams.capture_id(backend.streams.handle(stream)):
             backend.streams.synchronize(stream)
@@ -130,7 +130,7 @@ def make_loop(context: CollectiveContext, body: Any, value: Any, below: Any, mos
     """See ``Team.plan_loop``."""
     context.guard.check_open()
 
-    def one(name: str, array: Any, *dtypes: str) -> ArrayView:
+    def one_element(name: str, array: Any, *dtypes: str) -> ArrayView:
         view = context.arrays.array_view(array, True)
         context.arrays.holds(view)
         if view.dtype.name not in dtypes:
@@ -142,26 +142,26 @@ def make_loop(context: CollectiveContext, body: Any, value: Any, below: Any, mos
     def checked() -> tuple[list[Body], ArrayView, float, int, ArrayView | None]:
         bodies = list(body) if isinstance(body, Sequence) else [body]
         if not bodies or not all(map(callable, bodies)):
-            raise TypeError(f"body must be a function of a stream, or a sequence of such, got {body!r}")
+            raise TypeError(f"body must be a function of a stream, or a sequence of such functions, got {body!r}")
         _check_sweeps(context, bodies)
         runs = positive("most", most)
-        word = None if done is None else one("done", done, "int64")
-        return bodies, one("value", value, "float32", "float64"), float(below), runs, word
+        word = None if done is None else one_element("done", done, "int64")
+        return bodies, one_element("value", value, "float32", "float64"), float(below), runs, word
 
-    def in_words(made: tuple[list[Body], ArrayView, float, int, ArrayView | None]) -> str:
-        bodies, view, limit, runs, _ = made
+    def in_words(arguments: tuple[list[Body], ArrayView, float, int, ArrayView | None]) -> str:
+        bodies, view, limit, runs, _ = arguments
         return f"{len(bodies)} bodies, {view.dtype.name}, below {limit!r}, most {runs}"
 
     return Loop(context, *on_all(context.job, "loop", checked, in_words))
 
 
 def _check_sweeps(context: CollectiveContext, bodies: list[Body]) -> None:
-    """Raise ValueError where a sweep would begin with a field that is older than the last result.
+    """Raise ValueError if a sweep would begin with a field that is older than the last result.
 
-    What is not a plan may copy the result to where it belongs, and is trusted to do so.
+    A body that is no plan may copy the result, so it is assumed to do so.
     """
     older: set[int] = set()
-    for body in 2 * bodies:  # the second turn begins where the first one has ended
+    for body in 2 * bodies:  # the second turn begins with the fields of the end of the first
         move = getattr(body, "move", None)
         addresses = context.arrays.plans.addresses(body)
         if addresses is None:

@@ -1,9 +1,9 @@
-"""Reports in two lines that no MPI library was found.  The message of mpi4py, which is imported first, fills a page."""
+"""A report of two lines if no MPI library works, since the message of mpi4py, which is imported first, fills a page."""
 
 import sys
 from pathlib import Path
 
-OWN_PROGRAMS = ("pennympi", "pennympi-jacobi", "-m")  # "-m": `python -m` is importing what it will run
+OWN_PROGRAMS = ("pennympi", "pennympi-jacobi", "-m")  # "-m": `python -m` is importing its module
 
 try:
     from mpi4py import MPI  # noqa: F401

@@ -1,4 +1,4 @@
-"""The one-sided operations of a team, and exchanges of two PEs."""
+"""The one-sided operations of a team, and exchanges between two PEs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,23 +16,23 @@ from .memory.symmetric import keep
 from .memory.workspace import make_workspace
 from .state import state
 
-MIN_BLOCK_BYTES = 16384  # that one block of a put moves, unless the put is smaller
-KERNEL_MAX_BYTES = 256 << 10  # of a put by a kernel of the library; larger ones go by NVSHMEM's host call
-COUNTERS = 1024  # put_signals of several blocks that may be in flight at the same time
-WARP_THREADS = 32  # of a launch that only waits or signals
-STAGING_SLOTS, STAGING_SLOT_BYTES = 32, 65536  # for arrays that NVSHMEM does not know
+MIN_BLOCK_BYTES = 16384  # bytes that a block of a put moves at least, unless the put is smaller
+KERNEL_MAX_BYTES = 256 << 10  # largest put by a kernel of the library; NVSHMEM's host call does larger puts
+COUNTERS = 1024  # most put_signals of several blocks in flight at once
+WARP_THREADS = 32  # threads of a launch that only waits or signals
+STAGING_SLOTS, STAGING_SLOT_BYTES = 32, 65536  # slots for arrays that NVSHMEM does not know
 
 
 class OneSided:
-    """Puts, gets, signals and exchanges of one team."""
+    """Puts, gets, signals and exchanges of a team."""
 
     def __init__(self, context: CollectiveContext):
         backend, job = self._backend, self._job = context.backend, context.job
         self._guard, self._arrays, self._handle_of = context.guard, context.arrays, backend.streams.handle
         self._counters = backend.heap.take_words([0] * COUNTERS)
         self._next = 0
-        self._checked: dict[tuple[Any, ...] | None, tuple[int, int, int, bool, int]] = {}  # by facts: puts seen before
-        self._graph_counters: list[int] = []  # not yet used by a graph
+        self._checked: dict[tuple[Any, ...] | None, tuple[int, int, int, bool, int]] = {}  # {key of a put: its values}
+        self._graph_counters: list[int] = []  # addresses of counters that no graph uses yet
         self._through_staging = not backend.peers.stores
         wanted: list[tuple[Callable[..., Any], str, KernelOptions]] = [
             (kernels.put_bytes, "put", PLAIN),
@@ -44,22 +44,22 @@ class OneSided:
         if self._through_staging:  # arrays that NVSHMEM does not know
             wanted.append((kernels.put_by_staging, "put by staging", PLAIN))
             wanted.append((kernels.get_by_staging, "get by staging", PLAIN))
-        own = len(wanted) * job.control.local // job.control.n_local  # the PEs of a node compile side by side
-        made = {one[1]: backend.compiler.kernel(*one) for one in wanted[own:] + wanted[:own]}
-        self._put, self._get, self._put_signal = made["put"], made["get"], made["put_signal"]
-        self._wait, self._barrier = made["wait_signal"], made["barrier"]
+        first = len(wanted) * job.control.local // job.control.n_local  # each PE of a node begins with another kernel
+        compiled = {entry[1]: backend.compiler.kernel(*entry) for entry in wanted[first:] + wanted[:first]}
+        self._put, self._get, self._put_signal = compiled["put"], compiled["get"], compiled["put_signal"]
+        self._wait, self._barrier = compiled["wait_signal"], compiled["barrier"]
         n_slots = STAGING_SLOTS if self._through_staging else 0
         workspace = make_workspace(backend, job, 0, n_slots * STAGING_SLOT_BYTES, 2 * job.n_pes, 1)
         self._barrier_args = (job.me, job.n_pes, workspace.signals, workspace.epochs)
-        self._by_staging = [made.get(f"{what} by staging", made[what]) for what in ("put", "get")]
+        self._by_staging = [compiled.get(f"{what} by staging", compiled[what]) for what in ("put", "get")]
         self._staging = (workspace.outbox, backend.heap.take_words([0] * n_slots), STAGING_SLOT_BYTES) if n_slots else ()
         self._exchange = Exchange(context)
 
     def put(self, dst: Array, src: Array, pe: int, stream: AnyStream | None = None) -> None:
         """``dst`` on PE ``pe`` = ``src``, in stream order.  Not collective.
 
-        dst: a symmetric array or a view of one; its local instance names the remote one
-        src: any array of the same count and dtype.  If no pointer reaches the PE, src is copied first, unless it is
+        dst: a symmetric array or a view of it; its instance on this PE names the instance on PE ``pe``
+        src: an array of the same count and dtype.  If no pointer reaches the PE, src is copied first, unless it is
              symmetric or registered
         Raises TypeError, ValueError (dst, src, pe), Unsupported (dtype), PeerTimeout.
         """
@@ -79,7 +79,7 @@ class OneSided:
         """``dst`` = ``src`` on PE ``pe``, in stream order.  Not collective.
 
         dst: an array
-        src: a symmetric array or view of the same count and dtype; its local instance names the remote one
+        src: a symmetric array or view of the same count and dtype; its instance on this PE names that on PE ``pe``
         Raises as ``put``.
         """
         self._guard.check_open()
@@ -91,8 +91,8 @@ class OneSided:
             args = (to.address, source.address, source.nbytes, pe, *self._staging, 0)
             self._by_staging[1].launch(min(STAGING_SLOTS, self._blocks(source.nbytes)), args, handle)
             return
-        beyond = self._backend.peers.offsets[pe] is None
-        if (beyond or source.nbytes > KERNEL_MAX_BYTES) and self._backend.peers.get(
+        is_remote = self._backend.peers.offsets[pe] is None
+        if (is_remote or source.nbytes > KERNEL_MAX_BYTES) and self._backend.peers.get(
             to.address, source.address, source.nbytes, pe, handle
         ):
             return
@@ -106,8 +106,8 @@ class OneSided:
 
         signal: one element of ``signals(n)``, such as words[3:4]
         value:  int from 0 to 2**62 - 1, larger than any that this word had before
-        Two values for one word that are under way on a network at a time may arrive in either order: use two words
-        alternately, or send the second value when you know that the first has been seen.
+        If two values for a word are on their way over a network at once, they may arrive in either order: use two words
+        in turn, or send the second value when you know that the first has arrived.
         Raises as ``put``.
         """
         self._guard.check_open()
@@ -128,8 +128,8 @@ class OneSided:
     def wait_signal(self, signal: Array, value: int, source: int | None = None, stream: AnyStream | None = None) -> None:
         """Hold the stream until ``signal`` of this PE is at least ``value``.  Not collective.
 
-        signal, value: see ``put_signal``, also on two values under way: the later one ends the wait for the earlier
-        source: the PE that sets the signal, which a PeerTimeout then names; None: not known
+        signal, value: see ``put_signal``, also about two values on their way: the larger ends the wait for the smaller
+        source: the PE that sets the signal, which a PeerTimeout then names; None: unknown
         Raises TypeError, ValueError (signal, value, source), PeerTimeout.
         """
         self._guard.check_open()
@@ -146,7 +146,7 @@ class OneSided:
         self._backend.peers.quiet(self._handle_of(stream))
 
     def barrier(self, stream: AnyStream | None = None) -> None:
-        """Hold the stream until the streams of all PEs have come to this call, and complete earlier puts.  Collective.
+        """Hold the stream until the streams of all PEs have reached this call, and complete earlier puts.  Collective.
 
         Raises TypeError (not a stream), PeerTimeout.
         """
@@ -168,19 +168,19 @@ class OneSided:
         self._exchange.swap(recv, send, pe, form, self._handle_of(stream), stream)
 
     def _put_by_engine(self, to: int, source: int, nbytes: int, pe: int, stream: int) -> bool:
-        """Put by the device's copy engine, unless this PE has given up; False where that is not how this device puts."""
+        """Put by the device's copy engine, unless this PE has given up; return False if kernels make all puts."""
         self._backend.streams.hold_if_given_up(stream)
         return self._backend.peers.put(to, source, nbytes, pe, stream)
 
     def _put_by_staging(
         self, to: int, source: int, nbytes: int, pe: int, stream: int, word: int = 0, value: int = 0
     ) -> None:
-        """word, value: the signal that follows; word 0: none"""
+        """Put through staging.  word, value: the signal after the put; word 0: no signal"""
         args = (to, source, nbytes, pe, *self._staging, self._counter(stream), word, value)
         self._by_staging[0].launch(min(STAGING_SLOTS, self._blocks(nbytes)), args, stream)
 
     def _counter(self, stream: int) -> int:
-        """Address of a counter of finished blocks; its own for a captured put, because a graph may run at any time."""
+        """Address of a counter of finished blocks; a captured put gets its own, since a graph may run at any time."""
         if not self._backend.streams.capture_id(stream):
             self._next = (self._next + 1) % COUNTERS
             return self._counters + 8 * self._next
@@ -197,22 +197,22 @@ class OneSided:
         return max(1, min(self._backend.max_blocks, nbytes // MIN_BLOCK_BYTES))
 
     def _checked_put(self, dst: Any, src: Any, pe: int, *signal: Any) -> tuple[int, int, int, bool, int]:
-        """Addresses of dst and src, bytes, whether they go through staging, address of the signal (0: none).
+        """(address of dst, address of src, bytes, whether they go through staging, address of the signal or 0).
 
-        What was checked once is found by its facts: the check takes longer than a message to another node.
+        The result is kept by the call's key, since the check takes longer than a message to another node.
         """
-        facts = None if state.freed else self._backend.heap.facts((state.changes, dst, src, pe, *signal))
-        found = self._checked.get(facts)
-        if found is None:
+        call_key = None if state.freed else self._backend.heap.call_key((state.changes, dst, src, pe, *signal))
+        put = self._checked.get(call_key)
+        if put is None:
             to, source = self._pair(dst, src, pe, symmetric_dst=True)
             word = self._word(*signal) if signal else 0
-            found = to.address, source.address, source.nbytes, self._unknown(source, pe), word
-            if facts:
-                keep(self._checked, facts, found)
-        return found
+            put = to.address, source.address, source.nbytes, self._unknown(source, pe), word
+            if call_key:
+                keep(self._checked, call_key, put)
+        return put
 
     def _pair(self, dst: Any, src: Any, pe: int, symmetric_dst: bool) -> tuple[ArrayView, ArrayView]:
-        """The checked array views of dst and src.  symmetric_dst: dst must be symmetric, else src."""
+        """The checked array views of dst and src.  symmetric_dst: dst must be symmetric; else src must be."""
         check_pe(pe, self._job.n_pes)
         to, source = self._backend.heap.array_view(dst, True), self._backend.heap.array_view(src, False)
         held = (self._arrays.holds(to), self._arrays.holds(source))
@@ -226,12 +226,12 @@ class OneSided:
         return to, source
 
     def _unknown(self, own: ArrayView, pe: int) -> bool:
-        """Whether NVSHMEM carries what is put from, or got into, an array of this PE, and does not know it."""
+        """Whether NVSHMEM carries a put from this array, or a get into it, but does not know the array."""
         return self._through_staging and not self._backend.peers.by_pointer[pe] and not self._arrays.known(own)
 
     def _word(self, signal: Any) -> int:
         """The address of a signal word.  Raises TypeError, ValueError."""
-        if getattr(signal, "ndim", 1) == 0:  # NumPy's signals[i] is a number; CuPy's is an array, which no CPU would take
+        if getattr(signal, "ndim", 1) == 0:  # signals[i] is a number in NumPy, and an array in CuPy, which CPUs refuse
             raise TypeError("an element such as signals[i] is not a view: pass signals[i:i+1]")
         view = self._backend.heap.array_view(signal, True)
         is_word = view.count == 1 and view.dtype.name in ("uint64", "int64") and view.address % 8 == 0

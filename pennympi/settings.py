@@ -1,4 +1,4 @@
-"""Every environment variable of the library, in one table.  docs/settings.md says what each is for."""
+"""Every environment variable of the library, in one table.  docs/settings.md explains them."""
 
 import difflib
 import importlib
@@ -15,8 +15,8 @@ import platformdirs
 from .errors import PennympiError
 from .units import bytes_of
 
-LEAST_HEAP_BYTES, MOST_BYTES = 4096, 1 << 46  # of a heap; 64 TiB is more than a machine has
-LEAST_TIMEOUT_S, MOST_TIMEOUT_S = 1e-3, 1e6  # a kernel counts it in ns
+LEAST_HEAP_BYTES, MOST_BYTES = 4096, 1 << 46  # sizes of a heap; 64 TiB is more memory than a machine has
+LEAST_TIMEOUT_S, MOST_TIMEOUT_S = 1e-3, 1e6  # kernels count it in ns
 COLLECTIVES = (
     "allreduce", "all_gather", "reduce_scatter", "broadcast", "reduce", "all_to_all", "all_gatherv", "reduce_scatterv",
     "all_to_allv",
@@ -25,7 +25,7 @@ _BYTES_FORM = "bytes with an optional k, m or g, up to 65536g"
 
 
 class SettingError(PennympiError, ValueError):
-    """An environment variable of the library has a wrong value, or another one on another PE."""
+    """An environment variable of the library has a wrong value, or different values on two PEs."""
 
 
 def _seconds(text: str) -> float:
@@ -36,7 +36,7 @@ def _seconds(text: str) -> float:
 
 
 def _matching(form: str, text: str) -> str:
-    """``text`` if it has this form; int() and float() alone take 1_000, nan, and the digits of any script."""
+    """``text`` if it has this form, since int() and float() also accept 1_000, nan, and the digits of any script."""
     if not re.fullmatch(form, text, re.ASCII | re.IGNORECASE):
         raise ValueError
     return text
@@ -85,7 +85,7 @@ def _algorithms(text: str) -> dict[str, str]:
 
 
 def shown(value: Any) -> str:
-    """A wrong value as a message quotes it, at most about 80 characters long."""
+    """A wrong value as quoted in messages, at most about 80 characters long."""
     text = repr(value)
     return text if len(text) <= 80 else f"{text[:60]}... ({len(text)} characters)"
 
@@ -95,10 +95,10 @@ _auto_or_never = _one_of("auto", "0", values=(True, False))
 
 
 class Setting(NamedTuple):
-    """One variable.
+    """A variable.
 
-    form:  of its value, in words
-    alike: ``init`` compares the values of all PEs, which must be the same
+    form:  form of its value, as text
+    alike: ``init`` compares the values of all PEs, which must be equal
     """
 
     default: str
@@ -156,29 +156,30 @@ def algorithm_for(collective: str) -> str:
     return str(setting("PENNYMPI_ALGORITHM").get(collective, "auto"))
 
 
-def given() -> dict[str, tuple[Any, str]]:
+def checked_settings() -> dict[str, tuple[Any, str]]:
     """{name: (value, text)} of the settings that must be alike on all PEs.
 
-    Raises SettingError for the first setting, of these or others, that is wrong.
+    Raises SettingError for the first wrong setting, alike or not.
     """
-    found = {name: setting(name) for name in SETTINGS}
-    texts = {name: os.environ.get(name, "").strip() or one.default for name, one in SETTINGS.items() if one.alike}
-    return {name: (found[name], text) for name, text in texts.items()}
+    values = {name: setting(name) for name in SETTINGS}
+    alike = {name: variable for name, variable in SETTINGS.items() if variable.alike}
+    texts = {name: os.environ.get(name, "").strip() or variable.default for name, variable in alike.items()}
+    return {name: (values[name], text) for name, text in texts.items()}
 
 
-def users_folder(of: Callable[[str], Path]) -> Path:
-    """``of`` of platformdirs for this library."""
+def users_folder(path_of: Callable[[str], Path]) -> Path:
+    """This library's folder by a function of platformdirs."""
     try:
-        found = of("pennympi")
-    except RuntimeError:  # HOME is not set, and the system doesn't know the user; other versions return "~/..." then
-        found = Path()
-    # A folder that can't be made, so that the error of an attempt to write there names the reason.
-    return found if found.is_absolute() else Path(os.devnull, "no home folder")
+        folder = path_of("pennympi")
+    except RuntimeError:  # HOME is not set, and the system does not know the user; other versions return "~/..."
+        folder = Path()
+    # A folder that can't be made, so that the error of an attempt to write names the reason.
+    return folder if folder.is_absolute() else Path(os.devnull, "no home folder")
 
 
 @cache
 def warn_unknown() -> None:
-    """Warn, once in a process, of unknown variables that begin with PENNYMPI_: they may be misspelt."""
+    """Warn, once in a process, about unknown variables that begin with PENNYMPI_, since they may be misspelt."""
     hints = []
     for name in sorted(os.environ):
         if name.startswith("PENNYMPI_") and name not in SETTINGS:

@@ -1,4 +1,4 @@
-"""simulate: a program on a team of simulated PEs, under schedules and networks that do their worst."""
+"""simulate: a program on a team of simulated PEs, under schedules and networks that seek its faults."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ MOST_PES = 16
 
 
 def simulate(program: Callable[[Team], Any], n_pes: int = 4, seconds: float = 20.0, seed: str | None = None) -> int:
-    """Run a program again and again, each time in another order of all that the rules leave open.
+    """Run a program repeatedly, each time with another order of everything that the rules leave unordered.
 
     program: called with a team on each PE, all in this process, without mpirun.  Arrays are NumPy's, and kernels run as
-             plain Python, in several blocks and warps.  Streams are late, stores through pointers and messages change
-             their order.  What it returns must not depend on the time, or on other numbers from outside
-    n_pes:   PEs of the team, at most 16;  seconds: to look for faults
-    seed:    None: a new one;  what an error names: that schedule alone
+             plain Python, in several blocks and warps.  Streams are late; stores through pointers, and messages, change
+             their order.  Its result must not depend on the time, or on other numbers from outside
+    n_pes:   PEs of the team, at most 16;  seconds: time of the search for faults
+    seed:    None: a new seed;  the seed of an error: only the schedule of this error
 
     Returns the number of schedules.  Raises the first fault, a PennympiError that names both lines and the seed: an
-    access outside its array; two accesses of the same bytes of which nothing orders one before the other, such as a put
-    and a read, two puts, or two signals to a word; a wait that nothing ends, and who waits for what; a signal that nobody
-    waited for; another call on another PE; a result of the program, or a symmetric array at its end, that another
-    schedule does not have.  Raises what the program raises, TypeError, ValueError, and Unsupported where greenlet is not
-    installed.
+    access outside its array; two accesses to the same bytes that nothing orders, such as a put and a read, two puts, or
+    two signals to a word; a wait that nothing ends, with the waits of all PEs; a signal for which no PE waited;
+    different calls on two PEs; a result of the program, or the final content of a symmetric array, that differs from
+    that of another schedule.  Raises the exceptions of the program, TypeError, ValueError, and Unsupported if greenlet
+    is not installed.
     """
     if not callable(program):
         raise TypeError(f"program is a function of a team, and {type(program).__name__} is none")
@@ -51,7 +51,7 @@ def simulate(program: Callable[[Team], Any], n_pes: int = 4, seconds: float = 20
 
 
 def simulate_program(on_pe: Callable[[], Any], n_pes: int, seconds: float, seed: str | None) -> int:
-    """``simulate`` of what each PE runs, which calls ``init`` itself."""
+    """``simulate`` for a function that runs on each PE and calls ``init`` itself."""
     if state.simulation is not None:
         raise Unsupported("a program that is simulated calls simulate: call it once, outside")
     try:
@@ -64,7 +64,7 @@ def simulate_program(on_pe: Callable[[], Any], n_pes: int, seconds: float, seed:
 
 
 def _run(schedule: Schedule, on_pe: Callable[[], Any]) -> None:
-    """Run one schedule.  The output of all but the first is dropped."""
+    """Run a schedule.  Only the first schedule prints."""
     from .team import Team
 
     mpi: Any = MPI

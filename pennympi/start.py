@@ -1,4 +1,4 @@
-"""init: make a team from a communicator."""
+"""init: makes a team from a communicator."""
 
 import importlib
 import importlib.util
@@ -33,62 +33,62 @@ def init(
 ) -> Team:
     """Make a team of the PEs of an mpi4py communicator.  Collective over ``comm``; use the team with ``with``.
 
-    comm:       an intra-communicator, MPI.COMM_WORLD by default.  On GPUs, all its PEs must be in the first team that
-                the process made
-    backend:    "host", "cuda", or "auto": what PENNYMPI_BACKEND says, else cuda if every PE can use it.  A PE uses the
-                current GPU; if GPU 0 is current on all PEs of a node, that of its number on the node
-    heap_bytes: size of the symmetric heap of one PE; None is PENNYMPI_SYMMETRIC_SIZE.  On GPUs all teams share the heap
-                of the first team, and a team of all its PEs makes it larger when it is full
-    topology:   the nodes that algorithms see: a name such as "two-nodes-of-eight", a TOML file, or "auto", which asks
-                the system and the hardware; None is PENNYMPI_TOPOLOGY
-    sms:        number of multiprocessors that a call without ``sms=`` may use, the same on every PE; None is all
+    comm:       an intra-communicator, MPI.COMM_WORLD by default.  On GPUs all its PEs must be in the first team that the
+                process made
+    backend:    "host", "cuda", or "auto": the value of PENNYMPI_BACKEND, else cuda if every PE can use it.  A PE uses the
+                current GPU; if GPU 0 is current on all PEs of a node, the k-th PE of the node uses GPU k
+    heap_bytes: size of the symmetric heap of a PE; None: PENNYMPI_SYMMETRIC_SIZE.  On GPUs all teams share the heap of
+                the first team, and a team of all its PEs enlarges it when it is full
+    topology:   the nodes for algorithms: a name such as "two-nodes-of-eight", a TOML file, or "auto", which reads the
+                system and the hardware; None: PENNYMPI_TOPOLOGY
+    sms:        largest number of multiprocessors of a call without ``sms=``, the same on every PE; None: all
 
-    Raises TypeError, ValueError (also where the arguments, settings or files of two PEs differ, or one is wrong),
-    Unsupported (these PEs cannot use the backend), SymmetricHeapExhausted, PeerTimeout.  Every PE raises the same.
+    Raises TypeError, ValueError (also if the arguments, settings or files of two PEs differ, or one is wrong),
+    Unsupported (these PEs can't use the backend), SymmetricHeapExhausted, PeerTimeout.  Every PE raises the same.
     """
     if state.simulation is not None:
         team: Team = state.simulation.init(comm)
         return team
     if not MPI.Is_initialized() or MPI.Is_finalized():
         raise Unsupported(
-            "pennympi needs MPI.COMM_WORLD, which MPI has between MPI_Init and MPI_Finalize; a session alone does not "
-            "do: call MPI.Init_thread() before init, and MPI.Finalize() after the last team"
+            "pennympi needs MPI.COMM_WORLD, which exists between MPI_Init and MPI_Finalize, and not in a session: call "
+            "MPI.Init_thread() before init, and MPI.Finalize() after the last team"
         )
     comm = MPI.COMM_WORLD if comm is None else comm
     if not isinstance(comm, MPI.Intracomm) or comm == MPI.COMM_NULL:
         raise TypeError(f"comm {comm!r} is not an mpi4py intra-communicator: pass MPI.COMM_WORLD or a part of it")
-    mine = init_arguments.read(comm.size, backend, heap_bytes, topology, sms)
-    reason = "" if mine.error or mine.backend == "host" else why_no_cuda()
+    request = init_arguments.read(comm.size, backend, heap_bytes, topology, sms)
+    reason = "" if request.error or request.backend == "host" else why_no_cuda()
     ending.prepare(comm)
     exits.install()
-    job = Job(comm, mine.timeout_s)
+    job = Job(comm, request.timeout_s)
     report_from_here(job.control.local == 0)
-    gathered = job.gather((mine, reason), "comparison of settings and arguments")
+    gathered = job.gather((request, reason), "comparison of settings and arguments")
     try:
-        init_arguments.agree([one for one, _ in gathered])
-        name = _choose(mine.backend, [reason for _, reason in gathered])
-        make = lambda: _make_backend(name, job, mine.heap_bytes)  # noqa: E731
-        made = on_all(job, f"start of the {name} backend", make, otherwise=Unsupported)
+        init_arguments.agree([gathered_request for gathered_request, _ in gathered])
+        name = _choose(request.backend, [reason for _, reason in gathered])
+        make = lambda: _make_backend(name, job, request.heap_bytes)  # noqa: E731
+        backend_of_team = on_all(job, f"start of the {name} backend", make, error_type=Unsupported)
     except PeerTimeout:
         raise
     except Exception:
         job.close()
         raise
     try:
-        team = Team(job, made, mine.layout, mine.sms)
-    except (SymmetricHeapExhausted, Unsupported):  # on every PE: all allocate alike
-        made.close()
+        team = Team(job, backend_of_team, request.layout, request.sms)
+    except (SymmetricHeapExhausted, Unsupported):  # every PE raises it, since all allocate alike
+        backend_of_team.close()
         job.close()
         raise
-    if made.shared and not state.told_of_sharing:
+    if backend_of_team.shared and not state.told_of_sharing:
         state.told_of_sharing = True
         if team.me == 0:
-            say(f"pennympi: {made.shared}: times mean nothing")
+            say(f"pennympi: {backend_of_team.shared}: times mean nothing")
     return team
 
 
 def _choose(wanted: str, reasons: Sequence[str]) -> str:
-    """The backend of all PEs.  reasons: why each PE can't use cuda, or "".  Raises Unsupported."""
+    """The backend of all PEs.  reasons: for each PE, why it can't use cuda, or "".  Raises Unsupported."""
     if wanted == "auto":
         return "host" if any(reasons) else "cuda"
     if wanted == "cuda" and any(reasons):
@@ -100,18 +100,18 @@ def _choose(wanted: str, reasons: Sequence[str]) -> str:
 def _make_backend(name: str, job: Job, heap_bytes: int | None) -> Backend:
     with timed(f"import of the compiler and the {name} backend"):
         module = importlib.import_module(f".{name}.backend", __package__)
-    made: Backend = module.make_backend(job, heap_bytes)
-    return made
+    result: Backend = module.make_backend(job, heap_bytes)
+    return result
 
 
 def why_no_cuda() -> str:
-    """Why this process cannot use the cuda backend, or "" if it can."""
+    """The reason why this process can't use the cuda backend, or ""."""
     for module in _CUDA_MODULES:
         try:
-            found = importlib.util.find_spec(module)
+            spec = importlib.util.find_spec(module)
         except ModuleNotFoundError:
-            found = None
-        if found is None:
+            spec = None
+        if spec is None:
             return f"the module {module} is missing (in the clone: pip install '.[cuda12]' or '.[cuda13]')"
     try:
         with timed("import of CuPy"):
@@ -119,13 +119,13 @@ def why_no_cuda() -> str:
 
         if cupy.cuda.runtime.getDeviceCount() == 0:
             return "no CUDA device is visible"
-    except Exception as error:  # of many types, when the driver is missing or too old
+    except Exception as error:  # a missing or old driver causes exceptions of many types
         return f"CUDA does not start: {error}"
     return ""
 
 
 def _end_in_child() -> None:
-    """In a forked child: it has no place in the job, and must not write into the memory that the PEs share."""
+    """End the teams in a forked child, which is not a part of the job, and must not write to shared memory of the PEs."""
     for team in list(state.teams):
         team._end("this process was forked from a PE of the team, and only the PE itself can use it")
 

@@ -1,6 +1,6 @@
-"""The state of this process: what the first ``init`` fills and the last ``finalize`` leaves empty.
+"""The state of this process, which the first ``init`` fills and the last ``finalize`` empties.
 
-NVSHMEM alone stays when the last team has ended, because it can't be started again.
+Only NVSHMEM stays after the last team has ended, since it can't be started again.
 """
 
 from typing import Any
@@ -8,17 +8,17 @@ from weakref import WeakSet, ref
 
 
 class State:
-    """One object: ``state``.  It names no class of the library, since every folder imports it.
+    """The class of the object ``state``.  It names no class of the library, since every folder imports it.
 
-    teams:   that are not finalized
-    jobs:    of these teams, the oldest first
-    heaps:   of teams on CPUs
-    network: what their channels to other nodes share (host/runtime/network.py), None before there is one
-    world:   NVSHMEM and what teams on GPUs share (cuda/memory/world.py), None before there is one
-    changes: of the memory that any team holds or knows: what was checked before one is checked again
-    freed:   arrays of all teams that were freed and still live, by id
-    simulation: the schedule that runs (simulation.py), whose teams ``init`` makes; None outside
-    told_of_sharing: whether a line on stderr has said that PEs share cores or a GPU
+    teams:   teams that are not finalized
+    jobs:    jobs of these teams, the oldest first
+    heaps:   heaps of teams on CPUs
+    network: what their channels to other nodes share (host/runtime/network.py), None before the first channel
+    world:   NVSHMEM and what teams on GPUs share (cuda/memory/world.py), None before the first team
+    changes: number of changes of the memory that any team holds or knows: a check is repeated after a change
+    freed:   {id: array} of all teams' arrays that were freed and still live
+    simulation: the running schedule (simulation.py), which makes the teams of ``init``; None outside a simulation
+    told_of_sharing: whether a line on stderr has reported that PEs share cores or a GPU
     """
 
     def __init__(self) -> None:

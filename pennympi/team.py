@@ -1,4 +1,4 @@
-"""Team: the PEs of a communicator, and everything that they can do together."""
+"""Team: the PEs of a communicator, and all their operations."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, get_args
@@ -34,26 +34,26 @@ from .units import size_text
 class Team(OneSided, Collectives):
     """A group of PEs with a symmetric heap; made by ``pennympi.init``.
 
-    me, n_pes:   this PE's number and the number of PEs; ``rank`` and ``size`` are other names of them
-    comm:        an MPI communicator of these PEs for the program; the library's own messages use another one
+    me, n_pes:   this PE's number and the number of PEs; ``rank`` and ``size`` are other names for them
+    comm:        an MPI communicator of these PEs for the program; the library's messages use another communicator
     backend:     "host" or "cuda"
-    pe_topology: the node of each PE and what the links can do, which decides what algorithms may run
-    layout:      the nodes given by PENNYMPI_TOPOLOGY or init(topology=...); None: those of the system and the hardware
-    local_pe, n_local: this PE among the PEs of its host, and their number
+    pe_topology: the node of each PE and the properties of the links, which decide which algorithms may run
+    layout:      the nodes of PENNYMPI_TOPOLOGY or init(topology=...); None: those of the system and the hardware
+    local_pe, n_local: number of this PE among the PEs of its node, and their number
 
-    A collective method must be called by every PE, in the same order.  It raises PeerTimeout if another PE does
-    not come, and CollectiveMismatchError if another PE makes another call: on a PE that waits for that PE, or on all PEs
-    at the next call that the host alone makes (gather, empty, free, plan_*, finalize and others).  With
-    PENNYMPI_DEBUG=1 all PEs raise it before anything is sent.
+    Every PE must call a collective method, in the same order.  The method raises PeerTimeout if another PE does not
+    come, and CollectiveMismatchError if another PE makes another call: on a PE that waits for that PE, or on all PEs at
+    the next call that only the host makes (gather, empty, free, plan_*, finalize and others).  With PENNYMPI_DEBUG=1 all
+    PEs raise it before anything is sent.
     Any thread may call a team, one at a time (as with MPI_THREAD_SERIALIZED), so that the order is the same on every PE:
-    a thread that calls while another is inside gets TwoThreads on the host, and waits for its turn on a GPU.
-    Once the team is finalized every method but ``finalize``, every plan and every kernel of it raise NotInitialized.
-    Its symmetric arrays and views of peers may still be read; their memory lives until the last of them is dropped.
+    a thread that calls during the call of another thread gets TwoThreads on the host, and waits for its turn on a GPU.
+    After ``finalize`` all methods, plans and kernels of the team raise NotInitialized, except ``finalize``.  Its
+    symmetric arrays and views of peers may still be read; their memory lives until the last of them is dropped.
     Elements are integers of 8 to 64 bits, bfloat16, floats of 16 to 64 bits, complex64, complex128 or bool.
     An array is a contiguous array of the team's device: NumPy or a buffer on the host, CuPy, PyTorch or
-    __cuda_array_interface__ on a GPU, DLPack on both.  Anything else is a TypeError, an array that is not
-    contiguous, read-only where it is written, freed, or of another team or device a ValueError, and an element type
-    that the library does not know is Unsupported.
+    __cuda_array_interface__ on a GPU, DLPack on both.  Any other object is a TypeError.  An array that is not contiguous,
+    read-only although the call writes to it, freed, or of another team or device is a ValueError.  An element type that
+    the library does not know is Unsupported.
     """
 
     def __init__(self, job: Job, backend: Backend, layout: Layout | None = None, sms: int | None = None):
@@ -74,7 +74,7 @@ class Team(OneSided, Collectives):
 
     # Symmetric arrays ------------------------------------------------------------------
     def empty(self, shape: Shape, dtype: DTypeLike = DEFAULT) -> NewArray:
-        """A symmetric array that is not set: numpy.ndarray on the host, cupy.ndarray on a GPU.  Collective.
+        """A symmetric array whose elements are not set: numpy.ndarray on the host, cupy.ndarray on a GPU.  Collective.
 
         shape: int or ints, dtype: name or dtype; the same on every PE
         Raises SymmetricHeapExhausted, TypeError (shape), ValueError (a size, or PEs differ), Unsupported (dtype).
@@ -83,10 +83,10 @@ class Team(OneSided, Collectives):
         return self._arrays.empty(shape, dtype)
 
     def full(self, shape: Shape, value: Number, dtype: DTypeLike = None) -> NewArray:
-        """A symmetric array with every element ``value``, a number.  Collective.
+        """A symmetric array whose elements all are ``value``, a number.  Collective.
 
-        dtype: name or dtype; None: that of the value, int64 of an int and float64 of a float, as in numpy.full
-        Raises as ``empty``; on every PE TypeError or ValueError for a value that the dtype can't hold on one of them.
+        dtype: name or dtype; None: that of the value: int64 for an int and float64 for a float, as in numpy.full
+        Raises as ``empty``; on every PE TypeError or ValueError if the dtype can't hold the value of a PE.
         """
         array = self.empty(shape, dtype_of_value(value) if dtype is None else dtype)
         return self._arrays.set(array, lambda: self._backend.heap.fill(array, scalar(value, array.dtype)))
@@ -98,7 +98,7 @@ class Team(OneSided, Collectives):
     def array(self, data: Any, dtype: DTypeLike = None) -> NewArray:
         """A symmetric copy of this PE's ``data``.  Collective.
 
-        data: an array, or what numpy.asarray takes; its shape is the same on every PE
+        data: an array, or an argument of numpy.asarray; its shape is the same on every PE
         dtype: name or dtype; None: that of the data
         Raises as ``empty``.
         """
@@ -114,9 +114,9 @@ class Team(OneSided, Collectives):
         return self.zeros(n, "uint64")
 
     def free(self, x: Array) -> None:
-        """Give back the memory of a symmetric array, which no PE may use any more.  Collective.
+        """Free the memory of a symmetric array, which no PE may use any more.  Collective.
 
-        x: what empty, full, zeros, array or signals returned, not a view of it
+        x: a result of empty, full, zeros, array or signals, and not a view of it
         Raises ValueError for any other array, PeerTimeout.
         """
         self._guard.check_open()
@@ -133,8 +133,8 @@ class Team(OneSided, Collectives):
     def register(self, x: Array) -> None:
         """Let NVSHMEM read and write an array outside the heap, until ``unregister``.  Not collective.
 
-        Puts from it, and gets into it, then need no copy where no pointer reaches the PE, and kernels may put from it
-        there.  Keep the array until it is unregistered.
+        Puts from it and gets into it then need no copy if no pointer reaches the PE, and kernels may put from it to
+        such PEs.  Keep the array until it is unregistered.
         Raises TypeError, ValueError (a symmetric or registered array), Unsupported (dtype).
         """
         self._guard.check_open()
@@ -167,15 +167,15 @@ class Team(OneSided, Collectives):
     def grid(
         self, shape: Shape, dims: Shape | None = None, periodic: bool | Sequence[bool] = False, halo: Shape = 1
     ) -> Grid:
-        """A Cartesian grid of one to three dimensions, cut into a part for each PE.  Collective.
+        """A Cartesian grid of one to three dimensions, divided into a part for each PE.  Collective.
 
         shape:    points of the whole grid, by dimension; the last dimension is contiguous
-        dims:     PEs by dimension, 0 if the library may choose, as in MPI.Compute_dims; None: it chooses all of them, so
+        dims:     PEs by dimension; 0: the library chooses, as in MPI.Compute_dims; None: it chooses all dimensions, so
                   that the busiest PE sends the fewest points
-        periodic: whether the last point lies beside the first: for all dimensions, or by dimension
-        halo:     points that a PE keeps of each neighbour's
-        Along the last dimension parts begin at multiples of 8 points, and the last one has the rest too, unless a part
-        would then have fewer than 8 points or than ``halo``; in all others parts differ by one point at most.
+        periodic: whether the last point is a neighbour of the first: for all dimensions, or by dimension
+        halo:     points that a PE keeps of each neighbour's part
+        Along the last dimension parts begin at multiples of 8 points, and the last part also has the rest, unless a part
+        would then have fewer than 8 points or than ``halo``; along other dimensions parts differ by at most one point.
         Raises on every PE TypeError, ValueError (no such grid; PEs differ).
         """
         self._guard.check_open()
@@ -188,21 +188,21 @@ class Team(OneSided, Collectives):
         """A loop that runs on the device until value[0] <= below, or value[0] is NaN, or ``most`` runs.  Collective.
 
         ``loop(stream)`` runs it; ``loop(stream, every=1000, call=f)`` calls f(runs) on the host after every 1000 runs.
-        body:  called with a stream, on which it enqueues what can be captured: calls and plans of the library, kernels
-               of any library.  On a GPU it is called once, when the loop is made.  A sequence: bodies that run in turn;
-               on a GPU those after the one that ends the loop still run once.  A run of sweeps begins where the last one
-               has ended, so their number is even, or there is a plan back from v to u
+        body:  called with a stream, on which it enqueues work that can be captured: calls and plans of the library,
+               kernels of any library.  On a GPU it is called once, when the loop is made.  A sequence: bodies that run
+               in turn; on a GPU those after the body that ends the loop still run once.  A run of sweeps begins with the
+               result of the last run, so the number of sweeps is even, or there is a plan back from v to u
         value: float32 or float64 (1,) of the device that the body writes, with the same bits on every PE
         below: the same on every PE, as is ``most``
-        done:  int64 (1,) of the device, 0 from the loop's start to its end and then 1, for kernels of the body to read;
+        done:  int64 (1,) of the device: 0 from the loop's start to its end, then 1, for kernels of the body to read;
                None: the loop has its own
         Raises on every PE TypeError, ValueError, Unsupported (a dtype; a body that can't be captured).
-        What a body raises on one PE comes here on a GPU, on the other PEs as ValueError or Unsupported; on a CPU from
-        the loop's call, on that PE alone.
+        An exception of a body on a PE is raised here on a GPU, and on the other PEs as ValueError or Unsupported; on a
+        CPU the loop's call raises it, on that PE alone.
         """
         return make_loop(self._context, body, value, below, most, done)
 
-    # Kernels, and what the PEs know of one another ----------------------------------------
+    # Kernels, and information about all PEs ------------------------------------------------
     def kernel(
         self,
         kernel: Callable[..., Any],
@@ -213,13 +213,13 @@ class Team(OneSided, Collectives):
     ) -> AppKernel:
         """Compile a plain function over ``pennympi.kernels.block`` for this team's device.  Not collective.
 
-        kernel: its first parameter is ``ctx``; ``pennympi.specialised`` gives static parameters their values
-        dtype:  the element type of ``load``, ``store`` and ``real``, and of the arrays that they are given
-        most_threads: threads of a block at most, on a GPU: a multiple of 32 up to 512
-        resident: blocks that one multiprocessor must be able to hold at a time, of which the compiler gives a thread all
-                  registers that this leaves; 0: as many as the compiler chooses
-        check: True: every access of the kernel is compared with the arrays of its launch, which ends before the call
-               returns, and OutOfBounds names the line, the array and the index.  None: as PENNYMPI_DEBUG says
+        kernel: a function whose first parameter is ``ctx``; ``pennympi.specialised`` sets its static parameters
+        dtype:  element type of ``load``, ``store`` and ``real``, and of the arrays that they access
+        most_threads: largest number of threads of a block, on a GPU: a multiple of 32 up to 512
+        resident: number of blocks that a multiprocessor must be able to hold at once; the compiler may use all registers
+                  that this leaves for a thread; 0: the compiler chooses
+        check: True: every access of the kernel is checked against the arrays of its launch, which ends before the call
+               returns, and OutOfBounds names the line, the array and the index.  None: the setting PENNYMPI_DEBUG
         Raises KernelError (a mistake in the text of the kernel or of a function that it calls), TypeError (not a plain
         function of ctx and more, or with static parameters), ValueError (most_threads, resident), Unsupported (dtype;
         also complex numbers and bools).
@@ -234,8 +234,8 @@ class Team(OneSided, Collectives):
     def compile(self, kernels: Iterable[AppKernel]) -> None:
         """Compile kernels before their first launch.  Not collective.
 
-        kernels: what ``kernel`` returned, in the same order on all PEs of a node, which compile them side by side
-        Where a parameter or a field is annotated as float a kernel is compiled for floats, else for ints and arrays.
+        kernels: results of ``kernel``, in the same order on all PEs of a node, which compile them in parallel
+        A kernel is compiled for floats if a parameter or a field is annotated as float, else for ints and arrays.
         Raises KernelError, TypeError.
         """
         self._guard.check_open()
@@ -245,21 +245,21 @@ class Team(OneSided, Collectives):
             raise error.with_traceback(None) from None
 
     def gather(self, data: Any) -> list[Any]:
-        """Every PE's ``data``, any object that can be pickled, in the order of the PEs.  Collective.
+        """Every PE's ``data``, an object that can be pickled, in the order of the PEs.  Collective.
 
-        Raises on every PE TypeError (one PE's data can't be pickled), ValueError (2 GiB or more); PeerTimeout.
+        Raises on every PE TypeError (a PE's data can't be pickled), ValueError (2 GiB or more); PeerTimeout.
         """
         self._guard.check_open()
         return self._job.gather(data, "gather")
 
     def topology(self) -> dict[str, Any]:
-        """Nodes, devices, links, NICs, rails, rings: what ``python -m pennympi topology --json`` prints.  Collective."""
+        """Nodes, devices, links, NICs, rails, rings: the data of ``python -m pennympi topology --json``.  Collective."""
         self._guard.check_open()
         own = read_hardware(self.device_name, self._backend.bus_id)
         return facts(self.pe_topology, self.layout, self._job.gather(own, "topology"))
 
     def describe(self) -> list[tuple[str, str]]:
-        """(what, value) lines about the device, the heap, the nodes and the workspaces of this PE.  Not collective."""
+        """(name, value) lines about the device, the heap, the nodes and the workspaces of this PE.  Not collective."""
         self._guard.check_open()
         sizes = " or ".join(map(str, sorted({len(pes) for pes in self.pe_topology.nodes})))
         laid = f", laid by {self.layout.name}" if self.layout else ""
@@ -273,7 +273,7 @@ class Team(OneSided, Collectives):
         ]
 
     def finalize(self) -> None:
-        """Give all memory of the team back; a second call does nothing.  Collective.  Raises PeerTimeout."""
+        """Free all memory of the team; a second call does nothing.  Collective.  Raises PeerTimeout."""
         if not self._guard.is_open:
             return
         self._backend.streams.synchronize(None)
@@ -297,4 +297,4 @@ class Team(OneSided, Collectives):
 
     def __exit__(self, kind: Any, exc: Any, trace: Any) -> None:
         if kind is None:
-            self.finalize()  # after an exception the job's hooks end it, because the other PEs may be in any call
+            self.finalize()  # after an exception the job's hooks end it, since the other PEs may be in any call

@@ -1,4 +1,4 @@
-"""Numbers of bytes as people read and write them."""
+"""Sizes in bytes as text."""
 
 import re
 
@@ -7,14 +7,14 @@ _FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
 def size_text(nbytes: int) -> str:
-    """A size in words: 1536 as "1.5 KiB"."""
+    """A size as text: 1536 is "1.5 KiB"."""
     power = min(max(nbytes.bit_length() - 1, 0) // 10, len(_UNITS) - 1)
     return f"{nbytes / (1 << 10 * power):.4g} {_UNITS[power]}"
 
 
 def bytes_of(text: str) -> int:
     """The bytes of a size such as 8, 64K or 1g.  Raises ValueError for any other text."""
-    found = re.fullmatch(r"(\d{1,20})([kmg]?)", text, re.ASCII | re.IGNORECASE)
-    if not found:
+    match = re.fullmatch(r"(\d{1,20})([kmg]?)", text, re.ASCII | re.IGNORECASE)
+    if not match:
         raise ValueError(f"{text!r} is not a size: give bytes with an optional k, m or g, such as 64K")
-    return int(found[1]) * _FACTORS[found[2].lower()]
+    return int(match[1]) * _FACTORS[match[2].lower()]

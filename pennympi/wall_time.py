@@ -1,4 +1,4 @@
-"""Where the wall time of this process goes inside the library: imports, start, compilation, waiting for other PEs."""
+"""The wall time of this process inside the library: imports, start, compilation, waiting for other PEs."""
 
 import threading
 import time
@@ -9,7 +9,7 @@ WAITING = "waiting for other PEs"
 
 
 class _Inside(threading.local):
-    """For each part under way in this thread, the seconds of the parts inside it."""
+    """The seconds of inner parts, for each part that this thread has begun."""
 
     def __init__(self) -> None:
         self.seconds: list[float] = []
@@ -21,7 +21,7 @@ _inside = _Inside()
 
 @contextmanager
 def timed(part: str) -> Iterator[None]:
-    """Add the wall time of the block to ``part``, without that of parts inside it.  For set-up only: it costs 2 us."""
+    """Add the wall time of the block to ``part``, without that of inner parts.  For set-up only, since it takes 2 us."""
     _spent.setdefault(part, 0.0)  # parts are listed in the order in which they first began
     _inside.seconds.append(0.0)
     begin = time.perf_counter()
@@ -35,9 +35,9 @@ def timed(part: str) -> Iterator[None]:
 
 
 def timings() -> dict[str, float]:
-    """Wall time in s that this process has spent inside the library's set-up, by what it was spent on.  Not collective.
+    """Wall time in s of this process inside the library's set-up, by part.  Not collective.
 
-    The parts do not overlap.  They are imports, the start of CUDA and NVSHMEM, the symmetric heap, what becomes of
+    The parts do not overlap.  They are imports, the start of CUDA and NVSHMEM, the symmetric heap, compiling and loading
     kernels, and waiting for other PEs; the time in collectives, and in the program itself, is not among them.
     """
     return dict(_spent)

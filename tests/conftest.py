@@ -1,4 +1,4 @@
-"""One team for the whole session, over all ranks, on the GPU where there is one."""
+"""A team of all ranks for the whole session, on GPUs if each rank has one."""
 
 import os
 from functools import cache
@@ -12,18 +12,18 @@ from pennympi.memory import workspace
 from pennympi.settings import setting
 from pennympi.start import why_no_cuda
 
-# A rank that failed alone leaves the others waiting: they end in PeerTimeout, not in the job's time limit.
+# If a single rank fails, the others wait for it: they end in PeerTimeout, and not at the job's time limit.
 os.environ.setdefault("PENNYMPI_TIMEOUT_S", "30")
-# Epochs pass 2**31 or 2**32 in all teams of a run: nothing may count in fewer than 64 bits.
+# Epochs pass 2**31 or 2**32 in all teams of a run, so that a count of fewer than 64 bits fails.
 workspace.FIRST_EPOCH = 2 ** (31 + MPI.COMM_WORLD.size // 2 % 2) - 20
 os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # else JAX takes three quarters of a GPU for one test
 
-# The machine runs all PEs in one process, by greenlets, which are in the test extra.
+# The simulator needs greenlet, which is in the test extra.
 collect_ignore_glob = [] if find_spec("greenlet") else ["kernels/test_machine*.py"]
 
 
 def pytest_ignore_collect(collection_path):
-    """Several ranks do not even import a file whose tests have no mpi mark: these run once, in one process."""
+    """Several ranks do not even import a file without an mpi mark: its tests run once, in one process."""
     if MPI.COMM_WORLD.size > 1 and collection_path.match("test_*.py") and "mark.mpi" not in collection_path.read_text():
         return True
     return None
@@ -39,7 +39,7 @@ def pytest_report_header():
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave out what this run does not run.  pytest-mpi would skip it test by test, on every rank."""
+    """Deselect tests that are not for this run.  pytest-mpi would skip them one by one, on every rank."""
     only_mpi, with_mpi = (config.getoption(f"--{which}-mpi") for which in ("only", "with"))
     selected = [item for item in items if (with_mpi or is_mpi(item) == only_mpi) and is_small_enough(item)]
     config.hook.pytest_deselected(items=[item for item in items if item not in set(selected)])
@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """One process runs a whole file that starts jobs, so that each job runs once; other tests run where one is free.
+    """A file that starts jobs runs in one process, so that each job runs once; any process runs the other tests.
 
     pytest-xdist 3.8 has marks for groups, which pytest 9 ignores.
     """
@@ -63,12 +63,12 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def is_mpi(item):
-    """Whether a test has an mpi mark; its keywords have the ids of its parameters, too."""
+    """Whether a test has an mpi mark; its keywords do not tell, since they also contain the ids of its parameters."""
     return item.get_closest_marker("mpi") is not None
 
 
 def is_small_enough(item):
-    """Whether a test is for so many ranks: a hosts mark may say most_pes, as many ranks on few cores are slow there."""
+    """Whether a test runs at this number of ranks: its hosts mark may have most_pes, since many ranks are slow there."""
     mark = item.get_closest_marker("hosts")
     over_hosts = item.config.getoption("-m") == "hosts"
     return not (mark and over_hosts) or MPI.COMM_WORLD.size <= mark.kwargs.get("most_pes", MPI.COMM_WORLD.size)
@@ -76,13 +76,13 @@ def is_small_enough(item):
 
 @cache
 def starts_jobs(path):
-    """Whether the file uses support/launch.py."""
+    """Whether a file uses support/launch.py."""
     return "from launch import" in path.read_text()
 
 
 @pytest.fixture(scope="session")
 def team(request):
-    """A team of all ranks.  After a failure the others may be anywhere: then the job's hooks end it."""
+    """A team of all ranks.  After a failure the ranks may be in different calls, so the job's hooks end it."""
     team = pennympi.init()
     if team.backend == "host" and team.n_pes > 1:
         from first_kernels import compile_in_shares
@@ -95,7 +95,7 @@ def team(request):
 
 @pytest.fixture(autouse=True)
 def no_array_is_left(request):
-    """Free the symmetric arrays that a test made in the session's team, in the order in which it made them."""
+    """Free the symmetric arrays that a test has made in the session's team, in the order in which it made them."""
     team = request.getfixturevalue("team") if "team" in request.fixturenames else None
     before = team and {id(x) for _, x in team._arrays._live.values()}
     yield

@@ -1,19 +1,19 @@
-"""Run the tests in one process each, under mpirun and over hosts, and add up the counts of rank 0.
+"""Run the tests in a process each, under mpirun and over hosts, and add up the counts of rank 0.
 
     python tools/run_tests.py                            `make test`: one process, 2 and 4 ranks, 2 hosts of 2 ranks
-    python tools/run_tests.py --rest                     what `make test-all` runs beside it
-    python3 tools/run_tests.py --gpus 1 --ranks 1        `make test-gpu`: what depends on the device
+    python tools/run_tests.py --rest                     what `make test-all` runs besides it
+    python3 tools/run_tests.py --gpus 1 --ranks 1        `make test-gpu`: tests that depend on the device
     python tools/run_tests.py --ranks 4                  the tests with an mpi mark, under mpirun
     python tools/run_tests.py --hosts 2x3                the tests with a hosts mark, over 2 hosts with 3 ranks each
-    python tools/run_tests.py -- -k ring                 what follows -- goes to pytest
+    python tools/run_tests.py -- -k ring                 arguments after -- go to pytest
 
-One rank needs no mpirun: the tests with an mpi mark run as one PE beside those that have none, in two processes.
-Tests with a slow mark are left to --rest.
-At 5, 7, 8 and 16 ranks --rest runs only the tests that depend most on that number run: algorithms, grids, applications.
-Hosts are those of tools/hosts.sh; where this machine refuses them, PENNYMPI_NODE lets the ranks act as on several.
+A single rank needs no mpirun: the tests with an mpi mark run as one PE, with all other tests, in two processes.  Tests
+with a slow mark are left to --rest.
+At 5, 7, 8 and 16 ranks --rest runs only the tests that depend most on the number: algorithms, grids, applications.
+Hosts are those of tools/hosts.sh; if this machine refuses them, PENNYMPI_NODE lets the ranks act as if on several hosts.
 
-The output of a rank that failed is shown, and all failures are named before the last line, "N passed, N failed".
-The status is 0 when nothing failed, no run hung, and every run ran a test.
+The output of a rank that failed is shown, and all failures are named before the last line, "N passed, N failed".  The
+status is 0 if nothing failed, no run hung, and every run ran a test.
 """
 
 import argparse
@@ -32,12 +32,12 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = ROOT / "build" / "tests"
-# Every rank writes its own file and has its own temporary folder, because pytest's numbered folders collide.
+# Every rank writes its own file and has its own temporary folder, since pytest's numbered folders collide.
 RANK = """r=${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-${PMIX_RANK:-0}}}
 [ -z "$TEST_NODE_RANKS" ] || export PENNYMPI_NODE=$((r / TEST_NODE_RANKS))
 exec "$@" --basetemp "$TEST_TMP/$r" >"$TEST_OUT/rank$r.txt" 2>&1"""
-SHOW_S = 10.0  # from one line about a run under way to the next
-OTHERS_S = 10.0  # that the other ranks have when a rank failed alone, for which they may wait
+SHOW_S = 10.0  # time between two lines about a running run
+OTHERS_S = 10.0  # time that the other ranks get after a rank failed alone, since they may wait for it
 HUNG, OTHERS = "hung, the rest is not started", "a rank failed, the others were ended"
 IN_TWO = ("-q", "-n", "2", "--max-worker-restart", "0")  # a crashed worker ends the run
 MAKE_TEST = {"ranks": "1,2,4", "hosts": "2x2", "soak": 0}
@@ -48,13 +48,13 @@ APPLICATIONS = ("tests/jacobi", "tests/heat3d", "tests/poisson")
 SUBSET = ("tests/kernels", "tests/sweep", *APPLICATIONS, "tests/library/test_grid.py")
 SHARED_GPU = (*SUBSET, *(f"tests/library/test_{topic}.py" for topic in ("rma", "plan", "overlap")))
 OF_PACKAGES = ("tests/library/test_machine_code.py", "tests/library/test_dlpack.py", "tests/sweep/test_host_pass.py")
-ENVIRONMENTS = (  # of tools/environment.sh: what pip may install, and CUDA 13's compiler
+ENVIRONMENTS = (  # environments of tools/environment.sh: the versions that pip may install, and CUDA 13's compiler
     ("oldest", (*OF_PACKAGES, "tests/cuda/test_ptx.py", "-k", "not test_ptx or small or nvls or poisson")),
     ("newest", (*OF_PACKAGES, "tests/cuda/test_ptx.py")),
 )
 HOSTS = str(ROOT / "tools" / "hosts.sh")
-# What pytest prints: its last line, what failed in its summary, a test that has begun, perhaps with what faulthandler
-# adds, and what is not shown here: progress, and the lines of pytest-mpi.
+# Parts of pytest's output: its last line, failures in its summary, a test that has begun, perhaps with faulthandler's
+# text; and the lines that are not shown here: progress, and the lines of pytest-mpi.
 SUMMARY = re.compile(r"^(?:=+ )?(\d+ \w+.*|no tests ran) in [\d.]+s", re.MULTILINE)
 FAILED = re.compile(r"^(((?:FAILED|ERROR) .+?)(?: - .*)?)$", re.MULTILINE)
 BEGUN = re.compile(r"^(\S+\.py::.*?)(?: Fatal Python error:.*| Timeout \(.*| *)$", re.MULTILINE)
@@ -62,9 +62,9 @@ NOISE = re.compile(r"^(.*\[ *\d+%\]\n|=+ MPI Information =+\n(?s:.*?)^mpi4py con
 
 
 def environment(python, mpirun):
-    """The ranks' environment: Open MPI's variables, and a PATH on which tests find the same mpirun and python.
+    """The ranks' environment: Open MPI's variables, and a PATH on which tests find this mpirun and python.
 
-    Python writes bytecode even if the shell forbids it; otherwise every rank would compile every file.
+    Python writes bytecode even if the shell forbids it, since every rank would compile every file otherwise.
     """
     lines = (ROOT / "tools" / "openmpi.env").read_text().splitlines()
     variables = dict(line.split("=", 1) for line in lines if not line.startswith("#"))
@@ -77,7 +77,7 @@ def environment(python, mpirun):
 
 
 def over_hosts(shapes, mpirun, pytest):
-    """(name, command, variables) of a run for each shape, "2x3": 2 hosts with 3 ranks each."""
+    """Yield (name, command, variables) of a run for each shape; "2x3" is 2 hosts with 3 ranks each."""
     refused = bool(shapes) and subprocess.run([HOSTS, "1", "true"]).returncode != 0
     for shape in filter(None, shapes.split(",")):
         hosts, ranks = map(int, shape.split("x"))
@@ -90,15 +90,15 @@ def over_hosts(shapes, mpirun, pytest):
 
 
 def marked(mark):
-    """Ids of the live processes whose environment contains the run's mark, in any session."""
+    """Yield the ids of the live processes whose environment contains the run's mark, in any session."""
     for environ in Path("/proc").glob("[0-9]*/environ"):
-        with contextlib.suppress(OSError):  # the process has ended, or is another user's
+        with contextlib.suppress(OSError):  # the process has ended, or belongs to another user
             if mark.encode() in environ.read_bytes():
                 yield int(environ.parent.name)
 
 
 def end(launcher, mark):
-    """End what is left of a run: by SIGABRT, at which Python prints its stacks, then by SIGKILL.  Returns its status."""
+    """End the processes of a run: by SIGABRT, at which Python prints its stacks, then by SIGKILL.  Returns its status."""
     for number in (0 if launcher.poll() is not None else signal.SIGABRT, signal.SIGKILL):
         for pid in marked(mark):
             with contextlib.suppress(ProcessLookupError):
@@ -115,14 +115,14 @@ def text_of(path):
 
 
 def counts(text):
-    """(passed, failed) in the summary line of one rank's output; zeros while there is no such line."""
+    """(passed, failed) of the summary line in a rank's output; zeros while there is no such line."""
     summary = SUMMARY.findall(text)[-1:]
-    found = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|error)", "".join(summary))}
-    return found.get("passed", 0), found.get("failed", 0) + found.get("error", 0)
+    number_of = {word: int(n) for n, word in re.findall(r"(\d+) (passed|failed|error)", "".join(summary))}
+    return number_of.get("passed", 0), number_of.get("failed", 0) + number_of.get("error", 0)
 
 
 def named(texts, why):
-    """A line for each test that failed on any rank, and for those during which a rank ended by itself."""
+    """A line for each test that failed on any rank, and for each test during which a rank ended by itself."""
     lines = {}
     unfinished = [stem for stem, text in texts.items() if stem != "launcher" and not SUMMARY.search(text)]
     for stem, text in texts.items():
@@ -134,7 +134,7 @@ def named(texts, why):
 
 
 def run(name, command, env, limit_s):
-    """Run one command to its end or its limit.  Returns (passed, a line for each failure, why it was ended or "")."""
+    """Run a command to its end or its limit.  Returns (passed, a line for each failure, why it was ended or "")."""
     begin, why, mark = time.monotonic(), "", uuid.uuid4().hex
     limit = begin + limit_s
     out = OUTPUT / name.replace(" ", "")
@@ -171,7 +171,7 @@ def run(name, command, env, limit_s):
 
 
 def planned(args):
-    """(name, command, variables) of every run."""
+    """Yield (name, command, variables) of every run."""
     mpirun = shlex.split(args.mpirun)
     python = ["sh", "-c", RANK, "sh", args.python, "-X", "faulthandler"]
     everything = [*python, "-m", "pytest", "-v", "--no-header", "--color=no"]
@@ -194,7 +194,7 @@ def planned(args):
             yield name, [*chosen, *tests], {}
     if args.soak and not args.pytest:
         yield "soak", [*everything, "-n", "0", "--soak", str(args.soak), "tests/soak"], {}
-        limit = ["-o", "faulthandler_timeout=660"]  # of a test: two launches of 300 s each
+        limit = ["-o", "faulthandler_timeout=660"]  # limit of a test in seconds, for two launches of 300 s each
         yield "suites", [*everything, *limit, "-n", "0", "--suites", "tests/suites"], {}
 
 
@@ -202,12 +202,12 @@ def arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--ranks", help="rank counts, comma separated")
     parser.add_argument("--hosts", metavar="NxM,...", help="also N hosts of M ranks each")
-    parser.add_argument("--soak", type=float, metavar="MINUTES", help="also tests/soak for so long, and tests/suites")
-    parser.add_argument("--rest", action="store_true", help="what `make test` leaves out")
+    parser.add_argument("--soak", type=float, metavar="MINUTES", help="also run tests/soak for so long, and tests/suites")
+    parser.add_argument("--rest", action="store_true", help="run what `make test` leaves out")
     parser.add_argument("--gpus", type=int, metavar="N", help="only tests with an mpi mark; at more than N ranks some")
     parser.add_argument("--python", default=sys.executable, help="interpreter of the ranks (this one)")
     parser.add_argument("--mpirun", default="mpirun", help="launcher, with its options (%(default)s)")
-    parser.add_argument("--limit", type=float, default=1500, help="seconds before a run is ended (%(default)g)")
+    parser.add_argument("--limit", type=float, default=1500, help="longest time of a run in seconds (%(default)g)")
     parser.add_argument("pytest", nargs="*", help="arguments of pytest, after --")
     args = parser.parse_args()
     named = args.ranks is not None or args.hosts is not None or args.soak is not None

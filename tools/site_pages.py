@@ -1,7 +1,7 @@
-"""A hook of mkdocs: what the pages link to outside docs/ comes into the site, under source/, and is checked like them.
+"""A hook of mkdocs: files outside docs/ that the pages link to are copied into the site, under source/, and checked.
 
-A link to a file of the checkout works in an editor and on a forge; here it is turned into one inside the site. A folder
-is its README.md; one that has none stays as text. A program becomes a page.
+A link to a file of the checkout works in an editor and on a forge; here it becomes a link inside the site.  A folder
+stands for its README.md; a link to a folder without README.md becomes plain text.  A program becomes a page.
 """
 
 import os
@@ -17,7 +17,7 @@ LINK = re.compile(r"(!?\[[^\]]*\])\((?!\w+:|#)([^)\s#]+)(#[^)\s]*)?\)")  # and p
 
 
 def target_of(uri, link):
-    """The path of what a link of a page leads to, from the root of the checkout."""
+    """The path of the target of a page's link, from the root of the checkout."""
     page = uri.removeprefix(COPIES) if uri.startswith(COPIES) else DOCS + uri
     path = posixpath.normpath(posixpath.join(posixpath.dirname(page), link))
     return f"{path}/README.md" if (ROOT / path).is_dir() else path
@@ -29,7 +29,7 @@ def copy_of(path):
 
 
 def on_files(files, config):
-    """Add what the pages link to, and what that links to."""
+    """Add the files that the pages link to, and the files that those link to."""
     pages = [(file.src_uri, file.content_string) for file in files.documentation_pages()]
     while pages:
         uri, text = pages.pop()
@@ -48,12 +48,12 @@ def on_files(files, config):
 
 
 def on_page_markdown(markdown, page, config, files):
-    """Let each link lead to the site's copy; mkdocs complains of one that leads nowhere."""
+    """Let each link lead to the site's copy; mkdocs complains about a link without a target."""
     uri = page.file.src_uri
 
     def replaced(link):
-        text, to, anchor = link.groups()
-        path = target_of(uri, to)
+        text, target, anchor = link.groups()
+        path = target_of(uri, target)
         if not (ROOT / path).is_file():
             return text[1:-1] if (ROOT / path).parent.is_dir() and path.endswith("/README.md") else link[0]
         inside = path.removeprefix(DOCS) if path.startswith(DOCS) else copy_of(path)

@@ -1,8 +1,8 @@
 """Double binary tree: half of the vector up and down each of two trees, in pieces; 2 log2 n latency steps.
 
-Source: Sanders, Speck and Traeff (2009), NCCL 2.4; the trees are in ``trees.py``.  Four pieces of a tree are under way: a
-PE sends the next three up before it waits for the result of a piece.  All PEs have the same bits: the root completes a
-piece, and all others copy it.
+Source: Sanders, Speck and Traeff (2009), NCCL 2.4; the trees are in ``trees.py``.  Four pieces of each tree are under
+way: a PE sends three further pieces up before it waits for the result of a piece.  All PEs have the same bits: the root
+computes the result of a piece, and all other PEs copy it.
 """
 
 import math
@@ -32,9 +32,12 @@ class TreeBuffers(NamedTuple):
 
 
 def buffers_of(work: Work, tree: int, epoch: int) -> TreeBuffers:
-    """The memory of epoch e.  A PE sends piece e up after it has the result of e-4, so its parent has read piece e-4.  It
-    has also waited for its children's piece e, so they have read that result: four half buffers, and four sets of
-    words, suffice in both directions."""
+    """The memory of an epoch in a tree.
+
+    Four half buffers and four sets of words suffice.  Up: a PE sends piece e after it has received the result of e-4,
+    so its parent has read piece e-4.  Down: a PE sends result e after it has received its children's pieces e, which
+    they sent after they had read result e-4.
+    """
     slots = slots_in(work.inbox + half_buffer(work, epoch), half_buffer_bytes(work), TREES * SLOTS)
     received = Slots(slot_at(slots, tree * SLOTS), slots.nbytes)
     words = word(block_words(work, HALF_BUFFERS * TREES * SLOTS), ((epoch & 3) * TREES + tree) * SLOTS)

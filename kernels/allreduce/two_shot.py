@@ -1,8 +1,9 @@
 """Two-shot AllReduce: every PE reduces one chunk and puts it to all; two latency steps, 2 (n-1)/n of the vector.
 
 Source: vLLM pull request 2192 (two-stage) and Penny part 2, pushed instead of pulled: puts arrive with a signal, without
-a barrier.  A round puts the pieces of the next round before it waits for its own pieces, and collects the reduced chunks
-of the previous round.  Its signals come at its end, when its puts have long arrived.
+a barrier.  In a round a block first puts the pieces of the next round.  Then it waits for the pieces of this round,
+reduces them, and copies the reduced chunks of the previous round to out.  It signals at the end of the round, since by
+then its puts have arrived and the fence does not wait.
 """
 
 from functools import partial
@@ -28,7 +29,7 @@ def put_parts(pe: PE, call: Reduction, start: int, slot: int, staging: Slots):
 def reduce_own(pe: PE, call: Reduction, start: int, slots: Slots, scratch: int):
     """Add up this PE's chunk, and put it to all other PEs.  slots (2 shots, n_pes sources): parts, reduced chunks."""
     own = piece(call, start, pe.me)
-    # The result goes to out, or, as out may be the residual, to the slot that no peer writes.
+    # The result goes to out.  With a residual it goes to the slot that no peer writes, since out may be the residual.
     result = slot_at(slots, pe.me) if call.residual else own.out
     slot = slot_at(slots, pe.n_pes + pe.me)
     combine_put(pe, Piece(result, own.src, 0, own.n_elems, own.nbytes), slot, slots, scratch)
@@ -37,7 +38,7 @@ def reduce_own(pe: PE, call: Reduction, start: int, slots: Slots, scratch: int):
 
 
 def collect(pe: PE, call: Reduction, start: int, slots: Slots):
-    """Copy to out the chunk that each other PE has reduced.  slots: as in ``reduce_own``."""
+    """Copy to out the chunks that the other PEs have reduced.  slots: as in ``reduce_own``."""
     for k in range(1, pe.n_pes):
         source = peer(pe, k)
         chunk = piece(call, start, source)
@@ -55,7 +56,7 @@ def two_shot(pe: PE, call: Reduction, work: Work):
 
     inbox   (blocks, 4 half buffers), a half buffer holds (2 shots, n_pes sources) slots of elements
     outbox  (blocks, 2 buffers): scratch, and (n_pes,) slots for ``stage_for_put``
-    signals (blocks, 2, 2 shots, n_pes sources) words: a part of this PE's chunk, a reduced chunk has arrived
+    signals (blocks, 2, 2 shots, n_pes sources) words: a part of this PE's chunk has arrived; a reduced chunk has arrived
     """
     scratch = outbox_of(work, 0)
     staging = staging_slots(work, 2 * pe.n_pes)
@@ -66,9 +67,10 @@ def two_shot(pe: PE, call: Reduction, work: Work):
         put_parts(pe, call, start, slot_at(half_buffer_slots(work, count + 1, 2 * pe.n_pes), pe.me), staging)
         fence_signal_all(pe, words(work, count + 1, 2 * pe.n_pes), tag_epoch(work, count + 1))
     while start < call.n_elems:
-        # A PE signals its parts of epoch e after it has finished e-1 and collected e-2.  So before it puts parts of e+1,
-        # or a reduced chunk of e, every peer has read those of e-2: four half buffers suffice.  Before it signals e, its
-        # receiver has waited for e-2 and signalled e-1, or the end of a call: two sets of words suffice.
+        # Four half buffers suffice: a PE signals its parts of epoch e only after it has read everything of epoch e-2.
+        # This PE has the signal for epoch e of every peer before it puts parts of e+2 or reduced chunks of e+1 to it,
+        # which overwrite epoch e-2 and e-3.  Two sets of words suffice: a PE signals epoch e+2 to a peer only after the
+        # peer has waited for epoch e and has signalled e+1, or the end of a call.
         count, following, previous = count + 1, start + stride, start - stride
         epoch = tag_epoch(work, count)
         round_words, next_words = words(work, count, 2 * pe.n_pes), words(work, count + 1, 2 * pe.n_pes)

@@ -1,10 +1,10 @@
 """Two-shot AllReduce by copy engines: one latency step, then copies; for plans on a symmetric out.
 
-Source: NVIDIA's copy engine collectives (NCCL 2.28).  The engines move 388 GB/s over NVLink where a kernel's stores move
-356 to 365 (H200), but each copy costs microseconds: this is for the largest vectors.
+Source: NVIDIA's copy engine collectives (NCCL 2.28).  Copy engines move 388 GB/s over NVLink, while the stores of a
+kernel move 356 to 365 GB/s (H200), but each copy costs microseconds.  So this algorithm is for the largest vectors.
 
-PE p reduces chunk p of out.  The engines copy it to every PE, with one copy for each PE, as a chunk is contiguous, and
-``meet`` holds the stream until the copies of all PEs have arrived.
+PE p reduces chunk p of out.  A chunk is contiguous, so one copy for each PE sends it to all PEs.  ``meet`` holds the
+stream until the copies of all PEs have arrived.
 """
 
 from ..algorithm import Plan, ToCut, per_pe
@@ -16,7 +16,7 @@ from ..steps import fence_signal_all, first_round, load_epoch, peer, piece_from,
 
 
 def chunk_elems(count, n_pes):
-    """Elements of one PE's chunk; the chunks of the last PEs may be shorter, or empty."""
+    """Elements of a PE's chunk; the chunks of the last PEs may be shorter, or empty."""
     return (count + n_pes * VECTOR_ELEMS - 1) // (n_pes * VECTOR_ELEMS) * VECTOR_ELEMS
 
 

@@ -1,10 +1,10 @@
 """Direct two-shot AllReduce: the reduced chunks go straight into the peers' out; for plans on a symmetric out.
 
-Source: the zero-copy all-gather of NCCL's symmetric windows, on top of this library's pushed two-shot.  Nothing is copied
-from an inbox, which saves half of the work in a PE's own memory.
+Source: the zero-copy all-gather of NCCL's symmetric windows, after this library's two-shot by puts.  Reduced chunks are
+not copied from an inbox, which halves the traffic in a PE's own memory.
 
-A peer may write a chunk of a PE's ``out`` after it has received that PE's part of the chunk: the PE's kernel has begun,
-so the earlier work of its stream is done, and it has read the chunk.
+When may a PE write a chunk of a peer's ``out``?  After it has received the peer's part of this chunk.  Then the peer's
+kernel has begun, so earlier work of the peer's stream has ended, and the peer has read its own part of the chunk.
 """
 
 from functools import partial
@@ -33,9 +33,10 @@ def two_shot_direct(pe: PE, call: Reduction, work: Work):
         put_parts(pe, call, start, slot_at(half_buffer_slots(work, count + 1, pe.n_pes), pe.me), staging)
         fence_signal_all(pe, words(work, count + 1, 2 * pe.n_pes), tag_epoch(work, count + 1))
     while start < call.n_elems:
-        # A PE signals its part of epoch e after it has reduced e-1.  So before it puts parts of e+1, every peer has read
-        # those of e-2, and before it signals e+1, its receiver has waited for e-1: two words suffice.  The signal at the
-        # end of a call is sent only after every PE has finished the previous call.
+        # Four half buffers suffice: a PE signals its parts of epoch e after it has read those of e-1.  This PE has
+        # waited for the signals of e-1 before it puts parts of e+1, so every peer has read e-2, and so e-3, which e+1
+        # overwrites.  Two sets of words suffice: before it signals e+1, each peer has waited for e-1.  A PE sends the
+        # signal at the end of a call only after every PE has finished the previous call.
         count, following = count + 1, start + stride
         if following < call.n_elems:
             put_parts(pe, call, following, slot_at(half_buffer_slots(work, count + 1, pe.n_pes), pe.me), staging)

@@ -48,7 +48,7 @@ def two_shot_packets(pe: PE, call: Reduction, work: Work):
     while start < call.n_elems:
         count += 1
         epoch = tag_epoch(work, count)
-        # A PE sends reduced chunks of epoch e+1 after it has read all of epoch e: two buffers suffice.
+        # A PE sends reduced chunks of epoch e+1 after it has read all packets of epoch e: two buffers suffice.
         parts = packet_slots(work, count, 2 * pe.n_pes)
         reduced = Slots(slot_at(parts, pe.n_pes), parts.nbytes)  # (n_pes,)
         send_parts(pe, call, start, slot_at(parts, pe.me), epoch)

@@ -1,1 +1,1 @@
-"""Parts of any length, by messages with signals and by packets, for AllGatherv, ReduceScatterv and all-to-allv."""
+"""Exchange of parts of any length, by messages or by packets, for AllGatherv, ReduceScatterv and all-to-allv."""

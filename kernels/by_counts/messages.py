@@ -1,9 +1,10 @@
-"""Parts of any length by messages with a signal, which need no pointer to the peers.
+"""Exchange of parts of any length by messages with a signal, which need no pointer to the peers.
 
-In a round a block puts a piece to every PE for which it has a piece left, and then reads a piece from every PE that sends
-one.  One thread writes the counts of the messages, and all threads read them in the next round, after a ``sync``.  PEs
-can't deadlock, whatever the counts: a put of round r waits only for a read of the receiver in its round r-2, or in the
-previous call, and a read of round r waits only for a put at the start of the sender's round r.
+In a round a block first puts a piece to every PE for which it has a piece left.  Then it reads a piece from every PE
+that sends it one.  A thread writes the counts of the messages; all threads read them in the next round, after a ``sync``.
+
+PEs can't deadlock, whatever the counts.  A put of round r waits only until the receiver has read round r-2, or the
+previous call.  A read of round r waits only for a put, which the sender does at the start of its round r.
 """
 
 from functools import partial
@@ -19,17 +20,19 @@ from ..slots import VECTOR_BYTES, inbox_slots, outbox_slots, slot_at
 from ..steps import load_counter, peer, store_counter, untag_epoch
 from .parts import OTHER_WORDS, WORDS, PartExchange, PartPiece, PartTable, addend, copy_own, is_sent, piece_for, word_for
 
-HEAD_BYTES = VECTOR_BYTES  # bytes of a message's head, which holds the length of the whole part; the piece follows
-ARRIVED, READ, SENT, TAKEN = (OTHER_WORDS + k for k in (0, 2, 4, 5))  # signals, one for each buffer; this PE's own counts
+HEAD_BYTES = VECTOR_BYTES  # size of a message's head, which holds the length of the whole part; the piece follows it
+# Kinds of words: two signals for arrived messages and two for messages that were read, one for each buffer; then this
+# PE's counts of messages sent and received.
+ARRIVED, READ, SENT, TAKEN = (OTHER_WORDS + k for k in (0, 2, 4, 5))
 LEAST_SHARE = 8  # a piece is at least 1/8 of the largest piece
-SMALL_SHARE = 64  # a piece smaller than 1/64 of a slot is sent in one message with its head
+SMALL_SHARE = 64  # a piece of less than 1/64 of a slot is copied, so that a single message carries head and piece
 
 
 def put_piece(x: PartExchange, to: int, piece: PartPiece) -> None:
-    """Send the head of a message and a piece of a part."""
+    """Send a message: its head and a piece of a part."""
     pe, work, sent_word = x.pe, x.work, word_for(x.pe, x.work, SENT, to)
     sent = load_counter(work, sent_word, 0) + 1
-    # When the message two before this one has been read, this message's slots are free on both PEs, and so are its words.
+    # If the peer has read the message before the previous one, the slots and words of that message are free again.
     wait(pe.ctx, word_for(pe, work, READ + (sent & 1), to), untag_epoch(work, sent - 2), to)
     head = slot_at(outbox_slots(work, sent, pe.n_pes), to)
     slots, arrived = inbox_slots(work, sent, pe.n_pes), word_for(pe, work, ARRIVED + (sent & 1), pe.me)
@@ -51,7 +54,7 @@ def arrival(x: PartExchange, source: int) -> int:
 
 
 def await_piece(x: PartExchange, source: int, part_bytes: int) -> int:
-    """Wait for the next message of a PE, and compare its head; returns the address of its data."""
+    """Wait for the next message of a PE, and check the length in its head.  Returns the address of its piece."""
     pe, taken, elem_bytes = x.pe, arrival(x, source), x.receive.elem_bytes
     wait(pe.ctx, word_for(pe, x.work, ARRIVED + (taken & 1), source), taken, source)
     slot = slot_at(inbox_slots(x.work, taken, pe.n_pes), source)
@@ -74,7 +77,7 @@ def least_of(parts: PartTable) -> int:
 
 
 def put_round(x: PartExchange, r: int) -> bool:
-    """Put a piece to every PE that gets one in round r; returns whether a later round has pieces."""
+    """Put a piece to every PE that gets one in round r.  Returns whether a later round has pieces."""
     has_next = False
     for k in range(1, x.pe.n_pes):
         to = peer(x.pe, k)
@@ -86,7 +89,7 @@ def put_round(x: PartExchange, r: int) -> bool:
 
 
 def take_round(x: PartExchange, r: int) -> bool:
-    """Copy a piece from every PE that sends one in round r; returns whether a later round has pieces."""
+    """Copy a piece from every PE that sends one in round r.  Returns whether a later round has pieces."""
     has_next = False
     for k in range(1, x.pe.n_pes):
         source = peer(x.pe, k)
@@ -100,13 +103,13 @@ def take_round(x: PartExchange, r: int) -> bool:
 
 
 def reduce_round(x: PartExchange, r: int) -> bool:
-    """Add up one piece of this PE's part; returns whether a later round has pieces."""
+    """Add up a piece of this PE's part.  Returns whether a later round has pieces."""
     pe, work = x.pe, x.work
     piece = piece_for(x.receive, pe.me, r, least_of(x.receive))
     if is_sent(piece, r):
         for k in range(1, pe.n_pes):
             await_piece(x, peer(pe, k), piece.part_bytes)
-        # All PEs have sent this PE the same number of messages, so their pieces are in slots of one buffer.
+        # All PEs have sent this PE the same number of messages, so their pieces are in the same buffer.
         number = arrival(x, peer(pe, 1))
         slots, scratch = inbox_slots(work, number, pe.n_pes), slot_at(outbox_slots(work, number, pe.n_pes), pe.me)
         src, n_items = addend(x, piece)
@@ -130,14 +133,14 @@ def exchange_parts(x: PartExchange) -> None:
         has_next = put_round(x, r)
         if r == 0:
             copy_own(x)
-        takes_next = take_round(x, r)  # if out is src, its piece has been sent or copied to the outbox
+        takes_next = take_round(x, r)  # it may overwrite src, since put_round has sent or copied this round's pieces
         has_next = has_next or takes_next
         r += 1
-        sync()  # now all threads see the counts of this round
+        sync()  # all threads read the counts of this round after it
 
 
 def parts_plan(call: ToCut) -> Plan:
-    """Pieces that fill a slot after its head.  call.n_elems: elements of the longest part, 0: not all PEs know it"""
+    """Plan with pieces that fill a slot after its head.  call.n_elems: elements of the longest part; 0: unknown"""
     slot_bytes = call.limits.buffer_bytes // call.slots // VECTOR_BYTES * VECTOR_BYTES
     n_blocks = call.blocks(MIN_BLOCK_BYTES) if call.n_elems else call.limits.max_blocks
     return Plan(n_blocks, cut(1 << 62, 1, (slot_bytes - HEAD_BYTES) // call.slot_item_bytes))

@@ -1,12 +1,14 @@
-"""Parts of any length by packets, without a signal.
+"""Exchange of parts of any length by packets, without signals.
 
-In a round a block meets every PE with which it has a piece to exchange, in either direction: it sends each of these PEs a
-message, and reads their messages after it has sent the messages of the next round.  Both PEs know both lengths, so they
-agree on the rounds; a message may have no piece.  Before a block sends epoch e+1 to a PE it has read epoch e-1 from it,
-and that PE sent e-1 only after it had read e-3.  So the half buffer of e-3 is free for e+1: four half buffers suffice.
+In a round a block meets every PE with which it exchanges a piece, in at least one direction: it sends the PE a message,
+and receives a message from it.  It sends the messages of a round before it receives those of the previous round.  Both
+PEs know the lengths of both parts, so they agree on the number of their rounds; a message may have no piece.
 
-If pieces are added up, all PEs know all lengths, and a block meets every PE in each round: the pieces of a round have one
-epoch.
+Four half buffers suffice: before a block sends epoch e+1 to a PE it has received epoch e-1 from it.  That PE sent e-1
+after it had received e-3, so the half buffer of e-3 is free for e+1.
+
+If pieces are added up, all PEs know all lengths, and a block meets every PE in each round, so that the pieces of a round
+have the same epoch.
 """
 
 from functools import partial
@@ -33,18 +35,18 @@ from .parts import (
     word_for,
 )
 
-HEAD_BYTES = PACKETS_TOGETHER * PACKET_BYTES  # bytes of a message's head, which holds the count of the whole part
+HEAD_BYTES = PACKETS_TOGETHER * PACKET_BYTES  # size of a message's head, which holds the count of the whole part
 LEAST_BYTES = FEW_WARPS * GROUP_DATA_BYTES  # least bytes of a piece
 MEETINGS = OTHER_WORDS  # kind of the words that count this block's meetings with each PE, in earlier calls
 
 
 def meets(x: PartExchange, sent: PartPiece, taken: PartPiece, r: int) -> bool:
-    """Whether this block exchanges messages with a PE in round r.  sent, taken: the pieces for that PE, and from it"""
+    """Whether this block meets a PE in round r.  sent, taken: the pieces for the PE, and from the PE"""
     return is_sent(sent, r) or taken.nbytes > 0 or x.receive.own != EACH
 
 
 def epoch_of(x: PartExchange, partner: int, r: int) -> int:
-    """The epoch of the meeting with a PE in round r: two PEs meet in the first rounds of a call."""
+    """The epoch of the meeting with a PE in round r.  Two PEs meet in consecutive rounds from 0 on."""
     return load_counter(x.work, word_for(x.pe, x.work, MEETINGS, partner), 0) + 1 + r
 
 
@@ -54,16 +56,16 @@ def slots_of(x: PartExchange, epoch: int) -> Slots:
 
 
 def send_message(x: PartExchange, to: int, piece: PartPiece, epoch: int) -> None:
-    """Send the head of a message, which holds the count, and a piece."""
+    """Send a message: its head, which holds the count, and a piece."""
     pe, counts, slot = x.pe, x.send.counts, slot_at(slots_of(x, epoch), x.pe.me)
-    count = word(counts, number_of(x.send, to)) if counts else x.work.epochs  # a PE without counts has given up
+    count = word(counts, number_of(x.send, to)) if counts else x.work.epochs  # without counts this PE has given up
     send_packets(pe.ctx, Message(slot, count, WORD_BYTES, to), epoch)
     if piece.nbytes > 0:
         send_packets(pe.ctx, Message(slot + HEAD_BYTES, piece.address, piece.nbytes, to), epoch)
 
 
 def take_message(x: PartExchange, source: int, piece: PartPiece, epoch: int) -> None:
-    """Receive a message of a PE, and compare its head.  A piece that will be added up stays in its slot."""
+    """Receive a message of a PE, and check the count in its head.  A piece that will be added up stays in its slot."""
     pe, wanted, head = x.pe, piece.part_bytes // x.receive.elem_bytes, word(outbox_of(x.work, 0), source)
     slot = slot_at(slots_of(x, epoch), source)
     receive_packets(pe.ctx, Message(head, slot, WORD_BYTES, source), epoch)
@@ -75,7 +77,7 @@ def take_message(x: PartExchange, source: int, piece: PartPiece, epoch: int) -> 
 
 
 def send_round(x: PartExchange, r: int) -> bool:
-    """Send a message to every PE that this block meets in a round; returns whether there is a later round."""
+    """Send a message to every PE that this block meets in round r.  Returns whether a later round has messages."""
     has_next = False
     for k in range(1, x.pe.n_pes):
         to = peer(x.pe, k)
@@ -87,7 +89,7 @@ def send_round(x: PartExchange, r: int) -> bool:
 
 
 def take_round(x: PartExchange, r: int, is_last: bool) -> None:
-    """Receive a message from every PE that this block meets in round r; after the last meeting, store their number."""
+    """Receive a message from every PE that this block meets in round r.  After the last meeting store their number."""
     for k in range(1, x.pe.n_pes):
         source = peer(x.pe, k)
         sent, taken = piece_for(x.send, source, r, LEAST_BYTES), piece_for(x.receive, source, r, LEAST_BYTES)
@@ -99,7 +101,7 @@ def take_round(x: PartExchange, r: int, is_last: bool) -> None:
 
 
 def add_up(x: PartExchange, r: int, epoch: int) -> None:
-    """Add up the pieces of this PE's part that have arrived in round r."""
+    """Add up the pieces of this PE's part for round r, which have arrived."""
     pe, piece = x.pe, piece_for(x.receive, x.pe.me, r, LEAST_BYTES)
     src, n_items = addend(x, piece)
     if n_items > 0:
@@ -126,12 +128,12 @@ def exchange_parts(x: PartExchange) -> None:
 
 
 def packets_plan(call: ToCut) -> Plan:
-    """Pieces that fill a slot after its head.  call.n_elems: elements of the longest part, 0: not all PEs know it"""
+    """Plan with pieces that fill a slot after its head.  call.n_elems: elements of the longest part; 0: unknown"""
     slot_bytes = call.limits.buffer_bytes // call.slots // PACKET_BYTES * PACKET_BYTES
     most_bytes = packed_bytes(slot_bytes - HEAD_BYTES)
     n_blocks = call.blocks(LEAST_BYTES) if call.n_elems else call.limits.max_blocks
     groups = -(-call.n_elems * call.item_bytes // (n_blocks * GROUP_DATA_BYTES))
-    threads = threads_for(groups) if 0 < groups <= MANY_WARPS else 0  # all warps run the code between packets
+    threads = threads_for(groups) if 0 < groups <= MANY_WARPS else 0  # all warps run the code outside the packets
     return Plan(n_blocks, cut(1 << 62, 1, most_bytes // call.item_bytes), threads)
 
 

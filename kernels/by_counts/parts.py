@@ -1,9 +1,9 @@
 """Parts of any length from every PE to every other PE, for AllGatherv, ReduceScatterv and all-to-allv.
 
-Each block of a PE sends a chain of messages to the block of the same index of each other PE.  A chain counts its own
-messages, so a chain with nothing to send does not delay the others.  Every message begins with the length of the whole
-part, which the receiver compares with its own count.  Block 0 sends a message even for an empty part.  So the
-receiver notices at once if counts differ, and no PE writes beyond its own counts.
+Each block of a PE sends a chain of messages to the block of the same index on each other PE.  Each chain has its own
+count of messages, so a chain with nothing to send does not delay the others.  Every message begins with the length of
+the whole part, which the receiver compares with its own count.  Block 0 sends a message even for an empty part.  So the
+receiver detects different counts at once, and no PE writes outside the part of its own counts.
 
     part      |-------- piece 0 of block 0 --------|-- piece 0 of block 1 --| ... |-- piece 1 of block 0 --| ...
     message   | head: the length of the part | a piece |
@@ -28,7 +28,7 @@ class PartTable(NamedTuple):
     array:  address of the array
     counts: address of (n_pes,) words: number of elements of each part; 0: all parts are empty
     starts: address of (n_pes,) words: index of the first element of each part
-    own:    number of the one part that all PEs get, or that comes from all PEs; EACH: each PE has its own part
+    own:    number of the single part that all PEs get, or that all PEs send; EACH: each PE has its own part
     elem_bytes, item_bytes, piece_bytes: as in ``Parts``
     """
 
@@ -96,7 +96,7 @@ def checked(pe: PE, parts: PartTable, n_elems: int, why: int) -> PartTable:
 
 
 def fits(pe: PE, parts: PartTable, n_elems: int, why: int) -> bool:
-    """Whether all parts lie inside the array; else this PE gives up.  The loop has no exit, so its loads overlap."""
+    """Whether all parts lie inside the array; else this PE gives up.  A loop without an exit lets its loads overlap."""
     wrong, wrong_count, wrong_start = -1, 0, 0
     for k in range(pe.n_pes):
         count, start = read_epoch(parts.counts, k), read_epoch(parts.starts, k)
@@ -132,7 +132,7 @@ def piece_for(parts: PartTable, partner: int, r: int, least_bytes: int) -> PartP
     """This block's piece number r of the part for a PE or from it.
 
     The size of a piece is the least multiple of least_bytes with which each block has one piece, but at most
-    piece_bytes: both PEs compute it from the part's length alone.  On a GPU a division takes longer than the loop.
+    piece_bytes: both PEs compute it from the part's length.  On a GPU a division takes longer than this loop.
     """
     k = number_of(parts, partner)
     nbytes, size = part_bytes(parts, k), least_bytes
@@ -149,7 +149,7 @@ def is_sent(piece: PartPiece, r: int) -> bool:
 
 
 def addend(x: PartExchange, piece: PartPiece) -> tuple[int, int]:
-    """(address of this PE's own items for a piece of its sum, number of items)."""
+    """(address of this PE's items for a piece of the sum of its part, number of items)."""
     me = x.pe.me
     offset = piece.address - part_address(x.receive, me)
     nbytes = max(0, min(piece.nbytes, part_bytes(x.send, me) - offset))
@@ -157,7 +157,7 @@ def addend(x: PartExchange, piece: PartPiece) -> tuple[int, int]:
 
 
 def copy_own(x: PartExchange) -> None:
-    """Copy this PE's part for itself: each block copies a share."""
+    """Copy this PE's part for itself; each block copies a share."""
     me, elem_bytes = x.pe.me, x.send.elem_bytes
     src, dst, nbytes = part_address(x.send, me), part_address(x.receive, me), part_bytes(x.send, me)
     wanted = part_bytes(x.receive, me)

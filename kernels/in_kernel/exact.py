@@ -1,9 +1,9 @@
 """Exact sums of float64: their bits do not depend on the order of threads, blocks and PEs.
 
-A value is cut into BINS parts.  Part k is a multiple of unit k, 2**(TOP_BIT - BIN_BITS * k), and at most half of unit
-k - 1.  The parts of each bin are added as float64.  Up to MAX_VALUES values the sum of a bin is below 2**53 units, hence
-exact.  The sums of a block become int64 words, which up to MAX_TOTAL values can't overflow.  The part of a value below
-the last unit, 2**-142, is dropped.  A value that is NaN, or at least LIMIT in size, makes the sum NaN.
+A value is split into BINS parts.  Part k is a multiple of unit k, 2**(TOP_BIT - BIN_BITS * k), and at most half of unit
+k - 1.  A thread adds the parts of each bin as float64, which is exact: up to MAX_VALUES values the sum of a bin is below
+2**53 units.  A block adds its sums to int64 words, which can't overflow up to MAX_TOTAL values.  The remainder of a value
+below the last unit, 2**-142, is dropped.  A value that is NaN, or at least LIMIT in size, makes the sum NaN.
 
 Source: the indexed sums of Demmel and Nguyen, "Parallel Reproducible Summation" (2015), with bins at fixed places.
 """
@@ -19,10 +19,9 @@ WORD_BYTES = 8
 WORDS = 8  # words of a sum: a word for each bin, the number of blocks whose sum was NaN, and a spare word
 WORDS_BYTES = WORD_BYTES * WORDS
 BAD_WORD = BINS  # index of the word that counts blocks whose sum was NaN
-MAX_VALUES = 1 << (
-    54 - BIN_BITS
-)  # the most values of a block before ``add_to_words``; a thread may add a quarter of them
-MAX_TOTAL = 1 << (64 - BIN_BITS)  # the most values of one sum
+# The most values of a block before ``add_to_words``; a thread may add a quarter of them.
+MAX_VALUES = 1 << (54 - BIN_BITS)
+MAX_TOTAL = 1 << (64 - BIN_BITS)  # the most values of a sum
 
 LIMIT = 2.0 ** (TOP_BIT + BIN_BITS - 1)
 NAN = float("nan")
@@ -49,12 +48,12 @@ def no_bins():
 
 
 def add_to_bins(bins: Bins, x: float):
-    """The bins with the float64 ``x`` added.
+    """Return the bins after adding the float64 ``x``.
 
-    A bin stays between 2**52 and 2**53 units, so that adding x to it rounds x to a multiple of its unit.  If x lies in
-    the middle between two multiples, the rounding depends on the bin, and the next bins make up for it.  The last bin
-    drops the remainder, always in the same way.  The first line keeps the compiler from fusing a product x with the first
-    addition, which would add another number.
+    A bin stays between 2**52 and 2**53 units, so adding x to it rounds x to a multiple of its unit.  If x lies in the
+    middle between two multiples, the direction of rounding depends on the bin; the next bins then hold the opposite
+    remainder, so the total does not depend on it.  The last bin drops the remainder, in the same way for all bins.  The
+    first line keeps the compiler from fusing a product x with the first addition, which would not round the product.
     """
     x = x if abs(x) < LIMIT else NAN
     a = bins.a + x
@@ -107,7 +106,7 @@ def read_sum(words: int):
 def as_float(words: SumWords):
     """The float64 of a sum, within one unit in the last place; the same bits in kernels and on the host.
 
-    Carries come first: then each word but the first is at most half a unit of the word before it, and nothing cancels.
+    The carries come first: after them each word but the first is at most half a unit of the word before: no bits cancel.
     """
     a, b, c, d, e, f, bad = words
     carry = (f + HALF) >> BIN_BITS

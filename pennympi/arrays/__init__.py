@@ -1,1 +1,1 @@
-"""Arrays as the library sees them: dtype, address and count, DLPack capsules, names of reductions."""
+"""Descriptions of arrays: dtype, address and count, DLPack capsules, names of reductions."""

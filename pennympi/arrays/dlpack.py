@@ -12,7 +12,7 @@ from .array_view import not_contiguous
 from .dtypes import ALL, DType
 
 CPU, CUDA, CUDA_HOST, CUDA_MANAGED = 1, 2, 3, 13
-_VERSION, _READ_ONLY = (1, 0), 1  # the newest version that is read, and its flag for read-only tensors
+_VERSION, _READ_ONLY = (1, 0), 1  # the newest supported version, and its flag for read-only tensors
 _CODES = {0: "i", 1: "u", 2: "f", 4: "b", 5: "c", 6: "?"}
 
 
@@ -51,14 +51,14 @@ _is_valid.restype, _is_valid.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.
 def read(x: Any, writable: bool, device_types: tuple[int, ...], device: int | None = None) -> tuple[int, int, DType]:
     """(address, count in elements, dtype) of an object with ``__dlpack__``.
 
-    writable:     True if the caller writes to the memory
-    device_types: DLPack's numbers of the device types that the caller can reach
-    device:       the number that the object's device must have; None accepts any
+    writable:     whether the caller writes to the memory
+    device_types: DLPack's numbers of the device types that the caller can access
+    device:       required device number; None: any
 
-    The caller must keep ``x`` alive, because the capsule is dropped without being consumed.
+    The caller must keep ``x`` alive, since the capsule is dropped without being consumed.
     Raises Unsupported (DLPack version, dtype), ValueError (device, read-only, not contiguous).
     """
-    kind, number = (int(one) for one in x.__dlpack_device__())
+    kind, number = (int(part) for part in x.__dlpack_device__())
     if kind not in device_types:
         where = "host memory" if kind == CPU else "device memory"
         raise ValueError(
@@ -68,7 +68,7 @@ def read(x: Any, writable: bool, device_types: tuple[int, ...], device: int | No
         raise ValueError(
             f"{type(x).__name__} is on device {number} and this PE uses device {device}: move it there first"
         )
-    capsule = _exported(x)  # keep it until the description in it has been read
+    capsule = _exported(x)  # kept alive until its description has been read
     if _is_valid(capsule, b"dltensor_versioned"):
         versioned = _Versioned.from_address(_pointer(capsule, b"dltensor_versioned"))
         if versioned.major != _VERSION[0]:
@@ -99,10 +99,10 @@ def _read_only(x: Any) -> ValueError:
 
 
 def _is_read_only_buffer(x: Any) -> bool:
-    """Whether an object says by Python's buffer protocol that it is read-only, as JAX's arrays on a CPU do."""
+    """Whether the buffer protocol describes an object as read-only, as it does JAX's arrays on a CPU."""
     try:
         return memoryview(x).readonly
-    except (TypeError, ValueError, BufferError):  # it has none, or its dtype is not one of the protocol
+    except (TypeError, ValueError, BufferError):  # the object has no buffer, or its dtype is not in the protocol
         return False
 
 
@@ -110,5 +110,5 @@ def _exported(x: Any) -> Any:
     """The capsule of ``x``, in the layout of DLPack 1.x if its producer supports it."""
     try:
         return x.__dlpack__(max_version=_VERSION)
-    except TypeError:  # a producer older than DLPack 1.0
+    except TypeError:  # the producer is older than DLPack 1.0
         return x.__dlpack__()

@@ -10,15 +10,15 @@ import numpy as np
 from ..errors import Unsupported
 
 
-@dataclass(frozen=True, eq=False)  # one object for each type: compared and hashed by identity
+@dataclass(frozen=True, eq=False)  # each type has one object, which is compared and hashed by identity
 class DType:
     """An element type.
 
     kind:       "f" IEEE float, "b" bfloat16, "i" signed integer, "u" unsigned integer; "c" complex, "?" bool
     item_bytes: size of an element;  acc_bytes: size of a partial result, which is float32 for 16-bit floats, and twice as
                 wide for the average of integers, so that no sum overflows
-    numpy:      NumPy's dtype of it
-    reductions: of its elements, by name (operators.py)
+    numpy:      NumPy's dtype
+    reductions: {name of a reduction: how elements are reduced} (operators.py)
     """
 
     name: str
@@ -38,7 +38,7 @@ def _by_name(*dtypes: DType) -> dict[str, DType]:
     return {dtype.name: dtype for dtype in dtypes}
 
 
-DEFAULT = "float64"  # of arrays and kernels for which no dtype is given, as of NumPy's and CuPy's arrays
+DEFAULT = "float64"  # default dtype of arrays and kernels, as in NumPy and CuPy
 TABLE = _by_name(
     _dtype("float16", "f", 2, np.float16),
     _dtype("bfloat16", "b", 2, ml_dtypes.bfloat16),
@@ -49,7 +49,7 @@ TABLE = _by_name(
 )
 
 
-# These are moved as bytes, and reduced as numbers of another type, if at all (operators.py).
+# These dtypes are moved as bytes, and reduced as numbers of another dtype, if at all (operators.py).
 MOVED = _by_name(
     _dtype("complex64", "c", 8, np.complex64),
     _dtype("complex128", "c", 16, np.complex128),
@@ -63,10 +63,10 @@ _BY_NUMPY = {dtype.numpy: dtype for dtype in ALL.values()}
 def scalar(value: Any, dtype: np.dtype) -> np.ndarray:
     """A number as an array of no dimensions.  Raises TypeError if it is not a number, ValueError if the dtype can't hold
     it."""
-    given = np.asarray(value)
-    if given.ndim or (given.dtype.kind in "SUOMm" and not isinstance(value, int)):
+    array = np.asarray(value)
+    if array.ndim or (array.dtype.kind in "SUOMm" and not isinstance(value, int)):
         raise TypeError(f"value {value!r} is not a number")
-    if given.dtype.kind == "c" and dtype.kind != "c":
+    if array.dtype.kind == "c" and dtype.kind != "c":
         raise TypeError(f"value {value!r} is not a real number")
     number = np.empty((), dtype)
     try:
@@ -78,7 +78,7 @@ def scalar(value: Any, dtype: np.dtype) -> np.ndarray:
 
 def is_int(value: Any) -> bool:
     """Whether a value is an int of Python or NumPy, and not a bool."""
-    if type(value) is int:  # nearly always, and fast
+    if type(value) is int:  # the most frequent case, and fast
         return True
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
@@ -93,7 +93,7 @@ def positive(name: str, value: Any) -> int:
 
 
 def ints(name: str, value: Any, n: int = 1) -> tuple[int, ...]:
-    """A sequence of ints as a tuple, and one int as ``n`` of it.  Raises TypeError."""
+    """A sequence of ints as a tuple; a single int as a tuple of ``n`` equal ints.  Raises TypeError."""
     try:
         return tuple(map(operator.index, value)) if hasattr(value, "__iter__") else (operator.index(value),) * n
     except TypeError:
@@ -101,7 +101,7 @@ def ints(name: str, value: Any, n: int = 1) -> tuple[int, ...]:
 
 
 def dtype_of_value(value: Any) -> DType:
-    """NumPy's dtype of a number; float64 for anything that ``scalar`` refuses, later and on every PE."""
+    """NumPy's dtype of a number; float64 for a value that ``scalar`` refuses later, on every PE."""
     try:
         return _BY_NUMPY.get(np.asarray(value).dtype, TABLE[DEFAULT])
     except (TypeError, ValueError):
@@ -113,18 +113,18 @@ def dtype_of(spec: Any) -> DType:
 
     Raises Unsupported for an element type outside the table.
     """
-    try:  # first, because every call asks twice for an array's dtype
+    try:  # this comes first because every call asks twice for an array's dtype
         return _BY_NUMPY[spec]
     except (KeyError, TypeError):
         pass
     if isinstance(spec, DType):
         return spec
-    found = ALL.get(spec) if isinstance(spec, str) else None
-    if found is None:
+    dtype = ALL.get(spec) if isinstance(spec, str) else None
+    if dtype is None:
         try:
-            found = None if spec is None else _BY_NUMPY.get(np.dtype(spec))  # NumPy takes None for float64
+            dtype = None if spec is None else _BY_NUMPY.get(np.dtype(spec))  # NumPy takes None as float64
         except TypeError:
-            found = ALL.get(str(spec).removeprefix("torch."))
-    if found is None:
+            dtype = ALL.get(str(spec).removeprefix("torch."))
+    if dtype is None:
         raise Unsupported(f"dtype {spec!r} is not one of {', '.join(ALL)}; convert the array first")
-    return found
+    return dtype

@@ -1,4 +1,4 @@
-"""The reductions: their names, MPI's operators for them, and which of them each element type has."""
+"""The reductions: their names, MPI's operators, and the reductions of each dtype."""
 
 from dataclasses import replace
 from typing import Any
@@ -8,10 +8,10 @@ from mpi4py import MPI
 from .dtypes import ALL, TABLE, DType
 
 NAMES = ("sum", "prod", "min", "max", "avg")
-MEAN = "mean"  # "avg" by NumPy's name, but not of integers, whose mean would be cut
+MEAN = "mean"  # NumPy's name of "avg", but not for integers, whose mean would be truncated
 _BY_HANDLE = {MPI.SUM.handle: "sum", MPI.PROD.handle: "prod", MPI.MIN.handle: "min", MPI.MAX.handle: "max"}
 _OF_BOOLS = _BY_HANDLE | {MPI.LAND.handle: "min", MPI.LOR.handle: "max"}
-# How the types that are only moved are reduced: as (this type, so many numbers in an element, by these ops alone).
+# {dtype that is only moved: (dtype as which it is reduced, numbers in an element, its reductions)}
 _AS_NUMBERS = {
     "complex64": ("float32", 2, ("sum", "avg")),
     "complex128": ("float64", 2, ("sum", "avg")),
@@ -36,10 +36,10 @@ for _dtype in ALL.values():
 
 
 def reduction(op: Any, dtype: DType) -> tuple[str, DType, int]:
-    """A reduction of elements of ``dtype``: (its name in NAMES, the type of the numbers, numbers in an element).
+    """A reduction of elements of ``dtype``: (its name in NAMES, dtype of the numbers, numbers in an element).
 
     op: a name in NAMES, "mean", or an MPI operator
-    Raises ValueError for any other ``op``, or where it has no meaning for the dtype.
+    Raises ValueError for any other ``op``, or if the dtype has no such reduction.
     """
     name = name_of(op, dtype) if isinstance(op, MPI.Op) else op if isinstance(op, str) else None
     if name in dtype.reductions:
@@ -52,12 +52,12 @@ def reduction(op: Any, dtype: DType) -> tuple[str, DType, int]:
 
 
 def name_of(op: MPI.Op, dtype: DType) -> str | None:
-    """The name of MPI's operator, which need not be among the reductions of ``dtype``; None if it has none."""
+    """The name of MPI's operator for a dtype, which need not have this reduction; None for other operators."""
     return (_OF_BOOLS if dtype.kind == "?" else _BY_HANDLE).get(op.handle)
 
 
 def too_many_pes(op: str, dtype: DType, n_pes: int) -> str:
-    """Why so many PEs have no average of these integers, in a sentence, or "" if they have: their sum has a limit."""
+    """The reason why so many PEs have no average of these integers, as text; "" if they have: sums have a limit."""
     most = 1 << 8 * dtype.item_bytes
     if op != "avg" or dtype.kind not in "iu" or n_pes <= most:
         return ""

@@ -1,1 +1,1 @@
-"""Benchmarks of collectives beside other libraries; the command is ``python -m pennympi bench``."""
+"""Benchmarks of collectives, compared with other libraries; the command is ``python -m pennympi bench``."""

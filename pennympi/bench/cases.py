@@ -1,7 +1,7 @@
-"""What can be measured: one ``Case`` for each collective, with nccl-tests' conventions.
+"""The collectives that can be measured, each as a ``Case``, with nccl-tests' conventions.
 
-The size S is that of the larger buffer.  A block is the part of a vector that belongs to one PE, or the whole vector of a
-collective that does not divide it.  algbw = S / time, and busbw = algbw * bus(n_pes).
+The size S is the size of the larger buffer.  A block is the part of a vector that belongs to a PE, or the whole vector
+of a collective that does not divide it.  algbw = S / time, and busbw = algbw * bus(n_pes).
 """
 
 from collections.abc import Callable
@@ -15,12 +15,12 @@ Part = tuple[int, int, int]  # (row of the pattern, first element in it, number 
 
 @dataclass(frozen=True)
 class Case:
-    """One collective.
+    """A collective.
 
     bus:      n_pes -> busbw / algbw
-    expected: (me, n_pes, block_elems, root) -> the parts that the target holds in the end
-    source_cut, target_cut: the buffer holds a block for each PE; else it holds one block
-    in_place: how source and target overlap: "same", "source in target" or "target in source" (at this PE's block), or
+    expected: (me, n_pes, block_elems, root) -> the parts that the target holds at the end
+    source_cut, target_cut: the buffer holds a block for each PE; else it holds a single block
+    in_place: overlap of source and target: "same", "source in target" or "target in source" (at this PE's block), or
               "" if there is no in-place form
     counts:   (me, n_pes, block_elems) -> elements sent to each PE and elements received from each PE, of a collective
               by counts; the counts are uneven, and a block is their mean
@@ -37,7 +37,7 @@ class Case:
     counts: Callable[[int, int, int], tuple[list[int], list[int]]] | None = None
 
     def block_elems(self, nbytes: int, item_bytes: int, n_pes: int) -> int:
-        """Elements of one block for a size of ``nbytes``."""
+        """Elements of a block for a size of ``nbytes``."""
         return nbytes // item_bytes // (n_pes if self.source_cut or self.target_cut else 1)
 
     def buffer_elems(self, block_elems: int, n_pes: int) -> tuple[int, int]:

@@ -1,23 +1,23 @@
-"""The table of a run: nccl-tests' columns, with the implementation's name and the 99th percentile."""
+"""The table of a run: nccl-tests' columns, the implementation's name, and the 99th percentile."""
 
 from ..units import size_text
 from .baselines import BASELINES
 from .result import Result, Row
 
 OURS = "pennympi"
-CLEARLY = 1.15  # two algorithms whose times differ by less than this factor have no order
+CLEARLY = 1.15  # factor between two times that counts as a difference; times that are closer count as equal
 _FORM = f"{'time':>9s} {'p99':>9s} {'algbw':>7s} {'busbw':>7s} {'#wrong':>6s}"
 
 
 def head(width: int) -> str:
-    """The lines above the table.  width: of the longest name, in characters"""
+    """The lines above the table.  width: length of the longest name, in characters"""
     left = f"#{'size (B)':>11s} {'elements':>12s} {'type':>8s} {'redop':>6s}  {'':{width}s}"
     forms = f"{'# us and GB/s':{len(left)}s}  {'out-of-place':^{len(_FORM)}s}  {'in-place':^{len(_FORM)}s}"
     return f"{forms}\n{left}  {_FORM}  {_FORM}"
 
 
 def line(out_of_place: Row | None, in_place: Row | None, width: int) -> str:
-    """The line for one implementation and one size, of which at least one form was measured."""
+    """The line for an implementation and a size, of which at least one form was measured."""
     row = out_of_place or in_place
     assert row
     what = f"{row.size_bytes:12d} {row.count:12d} {row.dtype:>8s} {row.op or 'none':>6s}  {row.implementation:{width}s}"
@@ -43,9 +43,9 @@ def tail(result: Result) -> list[str]:
 
 
 def comparison(result: Result) -> list[str]:
-    """The times of all implementations side by side, in us of a call; [] for one implementation.
+    """The times of all implementations side by side, in us of a call; [] for a single implementation.
 
-    A line ends with the ratio of the best baseline's time to the library's, and that of its best algorithm named.
+    A line ends with the ratios of two times to the library's: of the best baseline, and of its best named algorithm.
     """
     names, groups = result.implementations(), result.groups()
     if len(names) < 2:
@@ -75,8 +75,8 @@ def _ratios(us: dict[str, float]) -> str:
     baselines, own = [name for name in us if name in BASELINES], [name for name in us if name not in BASELINES]
     ours_us = us[OURS] if OURS in us else min((us[name] for name in own), default=0.0)
     text = ""
-    for others in (baselines, [name for name in own if name != OURS]):
-        if others and ours_us:
-            best = min(others, key=lambda name: us[name])
+    for names in (baselines, [name for name in own if name != OURS]):
+        if names and ours_us:
+            best = min(names, key=lambda name: us[name])
             text += f"  {best} / {OURS}: {us[best] / ours_us:.2f}"
     return text

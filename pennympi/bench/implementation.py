@@ -1,4 +1,4 @@
-"""What is measured: this library with one algorithm, or another library."""
+"""The implementations that are measured: this library with an algorithm, or another library."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -29,10 +29,10 @@ def symmetric(team: Team, nbytes: int) -> Memory:
 
 
 class Implementation:
-    """One library, or one algorithm of this library.
+    """A library, or an algorithm of this library.
 
-    name:      in tables;  version: of the library, in words
-    on_device: calls are asynchronous and follow a stream
+    name:      name in tables;  version: version of the library, as text
+    on_device: calls are asynchronous and run in a stream
     """
 
     name: str
@@ -41,13 +41,13 @@ class Implementation:
     on_device = True
 
     def why_not(self, case: Case, dtype: DType, op: str) -> str:
-        """Why it cannot run this case with this dtype and op, or "" if it can."""
+        """The reason why it can't run this case with this dtype and op, or ""."""
         return ""
 
     def has(self, case: Case, in_place: bool) -> bool:
-        """Whether it has the in-place form of the case, or the out-of-place form."""
+        """Whether it has the in-place form of the case, or (not in_place) the out-of-place form."""
         return True
 
     def call(self, case: Case, source: Any, target: Any, op: str, root: int) -> Call:
-        """The operation on these arrays, ready to be called.  target is source for in place.  Raises ValueError."""
+        """The operation on these arrays, ready to be called.  target: source for in place.  Raises ValueError."""
         raise NotImplementedError

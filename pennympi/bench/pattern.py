@@ -1,8 +1,8 @@
-"""Random data whose exact reduction is known, whatever the order of the operations.
+"""Random data with a known exact reduction, whatever the order of the operations.
 
 The values are small whole numbers, so that every dtype holds each partial result exactly.  They repeat with a prime
-period, which no piece of a message has, so that a piece at a wrong position is found.  Every PE can compute the values
-of all PEs.
+period, which differs from the size of any piece of a message, so that a piece at a wrong position is detected.  Every PE
+can compute the values of all PEs.
 """
 
 from collections.abc import Iterator
@@ -13,33 +13,33 @@ import numpy as np
 
 from ..arrays.dtypes import DType
 
-PERIOD, PERIODS = 8191, 128  # elements of a period, and periods that are compared together
-REDUCED = -1  # the row of the reduction; the other rows are numbers of PEs
+PERIOD, PERIODS = 8191, 128  # elements of a period; number of periods that are compared at once
+REDUCED = -1  # row number of the reduction; the other row numbers are PEs
 REDUCTIONS: dict[str, Any] = {"sum": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum, "avg": np.add}
 
 
 class Pattern:
-    """The input of every PE, and the reduction of all inputs, for one dtype and op.
+    """The input of every PE, and the reduction of all inputs, for a dtype and an op.
 
     seed: the same on every PE
-    Elements are copied and compared as bits, because CuPy has no arithmetic for some dtypes.
+    Elements are copied and compared as bits, since CuPy has no arithmetic for some dtypes.
     """
 
     def __init__(self, dtype: DType, op: str, n_pes: int, seed: int):
         self._bits = f"uint{8 * dtype.item_bytes}"
-        given = _inputs(dtype.kind != "u", op, n_pes, np.random.default_rng(seed))
-        reduced = REDUCTIONS[op].reduce(given, axis=0) // (n_pes if op == "avg" else 1)
-        rows = dict(enumerate(given)) | {REDUCED: reduced}
+        inputs = _inputs(dtype.kind != "u", op, n_pes, np.random.default_rng(seed))
+        reduced = REDUCTIONS[op].reduce(inputs, axis=0) // (n_pes if op == "avg" else 1)
+        rows = dict(enumerate(inputs)) | {REDUCED: reduced}
         self._rows = {row: values.astype(dtype.numpy).view(self._bits) for row, values in rows.items()}
-        self._tiles: dict[tuple[type, int], Any] = {}  # by the kind of array, NumPy's or CuPy's
+        self._tiles: dict[tuple[type, int], Any] = {}  # {(type of array, row): elements}
 
     def fill(self, x: Any, row: int, first: int = 0) -> None:
-        """Set x (n,) to the elements from ``first`` on of a row."""
+        """Set x (n,) to the elements of a row from ``first`` on."""
         for part, values in self._parts(x, row, first):
             part[:] = values
 
     def count_wrong(self, x: Any, row: int, first: int = 0) -> int:
-        """The number of elements of x (n,) that differ, in any bit, from those of the row from ``first`` on."""
+        """Number of elements of x (n,) that differ in any bit from those of the row from ``first`` on."""
         return sum(int((part != values).sum()) for part, values in self._parts(x, row, first))
 
     def _parts(self, x: Any, row: int, first: int) -> Iterator[tuple[Any, Any]]:

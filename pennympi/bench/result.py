@@ -7,16 +7,16 @@ from typing import Any
 
 from ..files import write_whole
 
-VERSION = 3  # of the file format
+VERSION = 3  # version of the file format
 
 
 @dataclass(frozen=True)
 class Row:
-    """One implementation and size, in place or out of place.
+    """The measurement of an implementation at a size, in place or out of place.
 
     size_bytes, count: as in nccl-tests;  algbw, busbw: in GB/s (1e9 bytes per second)
     median_us, p99_us, least_us: time of a call on the slowest PE: median, 99th percentile and minimum
-    mode:  "graph", "eager" or "host";  wrong: number of wrong elements, on all PEs together
+    mode:  "graph", "eager" or "host";  wrong: number of wrong elements on all PEs
     """
 
     collective: str
@@ -37,11 +37,11 @@ class Row:
 
 @dataclass
 class Result:
-    """All rows of one run.
+    """All rows of a run.
 
-    facts:    of the machine and the libraries;  options: of the command
-    host_us:  {implementation: host time of one asynchronous call at the smallest size}
-    refused:  {implementation: why it was left out}
+    facts:    {name: value} about the machine and the libraries;  options: options of the command
+    host_us:  {implementation: host time of an asynchronous call at the smallest size}
+    refused:  {implementation: reason why it was left out}
     """
 
     facts: dict[str, Any]
@@ -55,7 +55,7 @@ class Result:
         write_whole(path, json.dumps({"version": VERSION} | asdict(self), indent=1) + "\n")
 
     def groups(self) -> list["Result"]:
-        """One result for each dtype and op, in order."""
+        """A result for each dtype and op, in order."""
         kinds = dict.fromkeys((row.dtype, row.op) for row in self.rows)
         return [replace(self, rows=[r for r in self.rows if (r.dtype, r.op) == kind]) for kind in kinds]
 
@@ -64,13 +64,13 @@ class Result:
         return list(dict.fromkeys(row.implementation for row in self.rows))
 
     def series(self, implementation: str) -> dict[int, Row]:
-        """{size in bytes: row} of one implementation in a group: the out-of-place row if there is one, else the other."""
+        """{size in bytes: row} of an implementation in a group: the out-of-place row, or else the in-place row."""
         own = [row for row in self.rows if row.implementation == implementation]
         return {row.size_bytes: row for row in sorted(own, key=lambda row: (row.size_bytes, not row.in_place))}
 
 
 def read(path: Path) -> Result:
-    """The result in a file that ``write`` wrote."""
+    """The result in a file of ``Result.write``.  Raises ValueError for another version of the format."""
     data = json.loads(path.read_text())
     if data.pop("version") != VERSION:
         raise ValueError(f"{path} is a result of another version of pennympi: measure again")

@@ -1,4 +1,4 @@
-"""What a run measures: the implementations, and how large their buffers and the symmetric heap are."""
+"""The set-up of a run: the implementations, and the sizes of their buffers and of the symmetric heap."""
 
 from argparse import Namespace
 
@@ -15,21 +15,21 @@ from .cases import CASES
 from .implementation import Implementation, plain, symmetric
 from .this_library import Ours, algorithms
 
-WORKSPACES_BYTES = 256 << 20  # of the symmetric heap, for the library's workspaces
+WORKSPACES_BYTES = 256 << 20  # part of the symmetric heap for the library's workspaces
 
 
 def on_host() -> bool:
-    """True if the host backend will run."""
+    """Whether the host backend will run."""
     return setting("PENNYMPI_BACKEND") == "host" or bool(why_no_cuda())
 
 
 def heap_bytes(max_bytes: int) -> int | None:
-    """Size of a symmetric heap that holds a source and a target of ``max_bytes``; None on GPUs, where it grows."""
+    """Size of a symmetric heap that holds a source and a target of ``max_bytes``; None on GPUs, where the heap grows."""
     return 2 * max_bytes + WORKSPACES_BYTES if on_host() else None
 
 
 def too_large(max_bytes: int) -> str:
-    """Why a source and a target of ``max_bytes`` on each rank are too large for this machine, or "" if they are not."""
+    """The reason why a source and a target of ``max_bytes`` on each rank are too large for this machine, or ""."""
     n_pes, free = MPI.COMM_WORLD.size, room_bytes()
     needed = 2 * max_bytes * n_pes
     if not on_host() or needed <= free:
@@ -39,7 +39,7 @@ def too_large(max_bytes: int) -> str:
 
 
 def check(args: Namespace) -> None:
-    """Raise ValueError for arguments of ``python -m pennympi bench`` that contradict one another or this job."""
+    """Raise ValueError for arguments of ``python -m pennympi bench`` that contradict each other or this job."""
     n_pes, case, table = MPI.COMM_WORLD.size, CASES[args.case], algorithms(args.case, args.plan and args.symmetric)
     planned = [name for name in CASES if hasattr(Team, f"plan_{name}")]
     only = "in" if args.case == "broadcast" else "both" if case.in_place else "out"
@@ -56,7 +56,7 @@ def check(args: Namespace) -> None:
 
 
 def implementations(team: Team, args: Namespace, nbytes: int) -> tuple[list[Implementation], dict[str, str]]:
-    """(this library's implementations and then the baselines, {name: why it is left out}).  Collective.
+    """(this library's implementations, then the baselines; {name: reason why it is left out}).  Collective.
 
     args: of ``python -m pennympi bench``;  nbytes: size of a source and of a target
     """
@@ -64,17 +64,17 @@ def implementations(team: Team, args: Namespace, nbytes: int) -> tuple[list[Impl
     table = algorithms(args.case, args.plan and args.symmetric)
     names = ["auto", *table] if args.algorithm == "each" else args.algorithm.split(",")
     options = {"sms": args.sms} if args.sms else {}
-    found: list[Implementation] = [Ours(team, memory, name, args.plan, **options) for name in names]
+    result: list[Implementation] = [Ours(team, memory, name, args.plan, **options) for name in names]
     refused: dict[str, str] = {}
     for name in args.against:
-        one, why = None, ""
+        baseline, why = None, ""
         try:
-            one = make(name, team, nbytes)
+            baseline = make(name, team, nbytes)
         except (Unsupported, ImportError) as error:
             why = str(error)
         reasons = list(filter(None, team.gather(why)))
         if reasons:
             refused[name] = reasons[0]
-        elif one:
-            found.append(one)
-    return found, refused
+        elif baseline:
+            result.append(baseline)
+    return result, refused

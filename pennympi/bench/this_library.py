@@ -11,9 +11,9 @@ from .implementation import Call, Implementation, Memory
 
 
 def algorithms(case: str, planned: bool = False) -> dict[str, Algorithm]:
-    """The algorithms of a collective by name, {} if it has no table.
+    """{name: algorithm} of a collective; {} if it has no table.
 
-    planned: also those that only plans on symmetric arrays have, which write the peers' arrays
+    planned: with the algorithms that only plans on symmetric arrays have, since they write the peers' arrays
     """
     try:
         module = import_module(f"..kernels.{case}", __package__)
@@ -24,10 +24,10 @@ def algorithms(case: str, planned: bool = False) -> dict[str, Algorithm]:
 
 
 class Ours(Implementation):
-    """This library with one algorithm; see ``Implementation``.
+    """This library with an algorithm; see ``Implementation``.
 
     algorithm: a name, or "auto" for the library's own choice
-    planned:   measure a persistent plan of the arrays
+    planned:   whether a persistent plan of the arrays is measured
     options:   other arguments of its calls, such as sms
     """
 
@@ -58,11 +58,11 @@ class Ours(Implementation):
         named = self._options | ({"op": op} if case.reduces else {}) | ({"root": root} if case.rooted else {})
         args: tuple[Any, ...] = (source,) if case.name == "broadcast" else (source, None if target is source else target)
         if case.counts:
-            sent, taken = case.counts(me, n_pes, source.size // n_pes)
+            sent, received = case.counts(me, n_pes, source.size // n_pes)
             args = {
-                "all_gatherv": (source[: sent[0]], target, taken),
-                "reduce_scatterv": (source[: sum(sent)], target[: taken[0]], sent),
-                "all_to_allv": (source, target, sent, taken),
+                "all_gatherv": (source[: sent[0]], target, received),
+                "reduce_scatterv": (source[: sum(sent)], target[: received[0]], sent),
+                "all_to_allv": (source, target, sent, received),
             }[case.name]
         if self._planned:
             plan: Call = getattr(team, f"plan_{case.name}")(*args, **named)

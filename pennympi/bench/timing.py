@@ -1,9 +1,9 @@
 """The time of a call on the slowest PE, over many repeats.
 
-The unit of measurement is a burst of calls, back to back, as in nccl-tests.  On a GPU all bursts of a series are queued
-at once, with an event between them, and the first bursts are discarded: from then on the PEs run in step, because a
-collective waits for all of them, and no burst waits for a launch.  On the host the implementations' bursts take turns.
-The time of a burst is that of the slowest PE; median and 99th percentile are over the bursts.
+The unit of measurement is a burst: calls one after another, as in nccl-tests.  On a GPU all bursts of a series are
+queued at once, with an event between them, and the first bursts are discarded.  After them the PEs run in step, since a
+collective waits for all PEs, and no burst waits for a launch.  On the host the implementations' bursts take turns.  The
+time of a burst is that of the slowest PE; median and 99th percentile are over the bursts.
 """
 
 import time
@@ -16,16 +16,16 @@ from mpi4py import MPI
 from ..team import Team
 from .implementation import Call
 
-DISCARDED_BURSTS = 2  # at the start of a series
-MIN_BURSTS, MAX_BURSTS = 5, 100  # of a series, without the discarded ones
-ESTIMATE_CALLS = 2  # that give the first estimate of a call's time
+DISCARDED_BURSTS = 2  # discarded bursts at the start of a series
+MIN_BURSTS, MAX_BURSTS = 5, 100  # bursts of a series, without the discarded bursts
+ESTIMATE_CALLS = 2  # calls for the first estimate of a call's time
 
 
 class Effort(NamedTuple):
-    """How much to measure.
+    """The effort of a measurement.
 
-    calls:     of one burst;  warmup: calls before the measurement
-    budget_ms: time of one series: long calls get fewer bursts, and fewer calls in a burst unless ``exact``
+    calls:     calls of a burst;  warmup: calls before the measurement
+    budget_ms: time of a series: long calls get fewer bursts, and fewer calls in a burst unless ``exact``
     """
 
     calls: int = 20
@@ -62,7 +62,7 @@ def _summary(team: Team, call_us: list[float], mode: str) -> Times:
 
 
 def on_host(team: Team, calls: list[Call], effort: Effort) -> list[Times]:
-    """Times of calls that return when they are done, whose bursts take turns, so that other load affects all alike.
+    """Times of blocking calls, whose bursts take turns, so that other load affects all calls alike.
 
     Collective.
     """
@@ -80,7 +80,7 @@ def on_host(team: Team, calls: list[Call], effort: Effort) -> list[Times]:
 
 
 def _burst_us(call: Call, calls: int, stream: Any = None) -> float:
-    """Host time of a call in one burst, on this PE."""
+    """Host time of a call in a burst, on this PE, in us."""
     begin = time.perf_counter()
     for _ in range(calls):
         call(stream)
@@ -88,9 +88,9 @@ def _burst_us(call: Call, calls: int, stream: Any = None) -> float:
 
 
 def on_device(team: Team, call: Call, stream: Any, effort: Effort, graph: bool) -> Times:
-    """Times of an asynchronous call, in a CUDA graph (``graph``) or launched one by one.  Collective.
+    """Times of an asynchronous call, in a CUDA graph (``graph``) or launched call by call.  Collective.
 
-    A call that cannot be captured on some PE is launched one by one instead, which ``mode`` shows.
+    If a PE can't capture the call, every call is launched, which ``mode`` shows.
     """
     _burst_us(call, effort.warmup, stream)
     team.synchronize(stream)
@@ -107,7 +107,7 @@ def on_device(team: Team, call: Call, stream: Any, effort: Effort, graph: bool) 
 
 
 def _series(stream: Any, burst: Callable[[], object], bursts: int, calls: int) -> list[float]:
-    """Time of a call in each burst, on this PE, in us; all bursts are queued before the first is waited for."""
+    """Time of a call in each burst, on this PE, in us.  All bursts are queued before the first is awaited."""
     import cupy
 
     events = [cupy.cuda.Event() for _ in range(bursts + 1)]
@@ -121,7 +121,7 @@ def _series(stream: Any, burst: Callable[[], object], bursts: int, calls: int) -
 
 
 def _capture(stream: Any, burst: Callable[[], object]) -> Any:
-    """A CUDA graph of a burst, or None if one of its calls cannot be captured."""
+    """A CUDA graph of a burst, or None if one of its calls can't be captured."""
     graph = None
     with stream:
         stream.begin_capture()
@@ -130,13 +130,13 @@ def _capture(stream: Any, burst: Callable[[], object]) -> Any:
                 burst()
             finally:
                 graph = stream.end_capture()
-        except Exception:  # each library has its own
+        except Exception:  # each library raises its own exception
             return None
     return graph
 
 
 def host_cost_us(team: Team, call: Call, stream: Any) -> float:
-    """Host time of one asynchronous call: the slowest PE's median.  Collective."""
+    """Host time of an asynchronous call: the slowest PE's median.  Collective."""
     took_us = []
     for _ in range(30):
         took_us.append(_burst_us(call, 20, stream))

@@ -72,9 +72,9 @@ class Collective:
         self._guard, self._workspaces, self._sms = context.guard, context.workspaces, context.sms
         self._enter, self._handle_of = context.guard.count, context.backend.streams.handle
         self._run_in_order = context.backend.streams.order.enqueue
-        self._facts: Callable[[tuple[Any, ...]], tuple[Any, ...] | None] = context.backend.heap.facts
+        self._call_key: Callable[[tuple[Any, ...]], tuple[Any, ...] | None] = context.backend.heap.call_key
         self._launches: dict[tuple[Any, ...], Launch] = {}
-        self._checked: dict[tuple[Any, ...] | None, tuple[Launch, Addresses]] = {}  # {facts of a call: its launch}
+        self._checked: dict[tuple[Any, ...] | None, tuple[Launch, Addresses]] = {}  # {key of a call: its launch}
 
     def check(self, *args: Any) -> tuple[Addresses, Kind]:
         """Check a call's arguments before anything is sent.  Raises TypeError, ValueError or Unsupported."""
@@ -143,8 +143,8 @@ class Collective:
         if not guard.is_open:
             guard.check_open()
         handle = self._handle_of(stream)
-        facts = None if state.freed else self._facts((state.changes, algorithm, sms, *args))
-        checked = self._checked.get(facts)
+        call_key = None if state.freed else self._call_key((state.changes, algorithm, sms, *args))
+        checked = self._checked.get(call_key)
         if checked:
             launch, addresses = checked
             self._enter(launch.text)
@@ -155,8 +155,8 @@ class Collective:
             if known:
                 self._enter(known.text)
             launch = known or keep(self._launches, key, self._compile(call, algorithm, sms))
-            if facts:
-                keep(self._checked, facts, (launch, addresses))
+            if call_key:
+                keep(self._checked, call_key, (launch, addresses))
         run, waits, _ = launch
         if waits:
             self._run_in_order(run, addresses, handle, stream)

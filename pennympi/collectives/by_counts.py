@@ -25,7 +25,7 @@ class ByCounts(Collective):
     def __init__(self, context: CollectiveContext):
         super().__init__(context)
         self._reader = CountsReader(self.backend, self.arrays, self.job.n_pes, self._checked.clear)
-        self._facts = self._facts_and_counts
+        self._call_key = self._key_with_counts
 
     def run_eager(self, algorithm: str | Algorithm, stream: Any, sms: int | None, *args: Any) -> None:
         """See ``Collective``.  A graph reads the captured counts at each replay."""
@@ -37,8 +37,8 @@ class ByCounts(Collective):
         self._reader.begin(True)
         return super().make_plan(algorithm, sms, *args)
 
-    def _facts_and_counts(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """``Heap.facts``, with counts that are lists or tuples of ints."""
+    def _key_with_counts(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """``Heap.call_key``, with counts that are lists or tuples of ints."""
         if self._reader.keeps:
             return None
         arguments: list[Any] = []
@@ -50,8 +50,8 @@ class ByCounts(Collective):
                 numbers += arg
                 arg = len(arg)
             arguments.append(arg)
-        facts = self.backend.heap.facts(tuple(arguments))
-        return None if facts is None else (*facts, *numbers)
+        key = self.backend.heap.call_key(tuple(arguments))
+        return None if key is None else (*key, *numbers)
 
     def alike(self, x: Any, out: Any) -> tuple[ArrayView, ArrayView]:
         """Both arrays.  Raises as ``views``, and ValueError if their dtypes differ."""

@@ -36,16 +36,16 @@ class Exchange:
         self._team: Workspace = make_workspace(backend, job, blocks * 2 * PIECE_BYTES, staged, blocks * 2 * n, blocks)
         self._run_in_order = backend.streams.order.enqueue
         self._launches: dict[tuple[Any, ...], Launch] = {}
-        self._checked: dict[tuple[Any, ...] | None, tuple[Launch, tuple[int, ...]]] = {}  # {facts of a call: its launch}
+        self._checked: dict[tuple[Any, ...] | None, tuple[Launch, tuple[int, ...]]] = {}  # {key of a call: its launch}
 
     def swap(self, recv: Any, send: Any, pe: int, form: str, handle: int, stream: Any) -> None:
         """Swap with PE ``pe``, in stream order.  Raises TypeError or ValueError."""
-        facts = None if state.freed else self._backend.heap.facts((state.changes, form, pe, recv, send))
-        checked = self._checked.get(facts)
+        call_key = None if state.freed else self._backend.heap.call_key((state.changes, form, pe, recv, send))
+        checked = self._checked.get(call_key)
         if checked is None:
             checked = self._launch_of(recv, send, pe, form)
-            if facts:
-                keep(self._checked, facts, checked)
+            if call_key:
+                keep(self._checked, call_key, checked)
         (run, _, text), addresses = checked
         if text:
             self._count(text)

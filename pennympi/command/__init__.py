@@ -1,1 +1,1 @@
-"""The commands of ``python -m pennympi``: one module each, with HELP, arguments(parser) and run(args)."""
+"""The commands of ``python -m pennympi``: a module for each, with HELP, arguments(parser) and run(args)."""

@@ -1,4 +1,4 @@
-"""Types of arguments, which check ranges and name what is allowed; the options that give a range of sizes."""
+"""Types of arguments, which check ranges and name the allowed values; the options for a range of sizes."""
 
 from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable, Mapping
@@ -8,12 +8,12 @@ from ..settings import shown
 from ..units import bytes_of, size_text
 
 MOST_BYTES = 1 << 46
-MOST_SIZES = 1000  # of a range
+MOST_SIZES = 1000  # most sizes of a range
 Type = Callable[[str], Any]
 
 
 def _number(least: float, most: float, kind: str, read: Type) -> Type:
-    """The number that ``read`` makes of a text, from ``least`` to ``most``.  kind: of number, for the message"""
+    """The number that ``read`` makes of a text, from ``least`` to ``most``.  kind: kind of number, for the message"""
 
     def parse(text: str) -> Any:
         try:
@@ -28,7 +28,7 @@ def _number(least: float, most: float, kind: str, read: Type) -> Type:
 
 
 def size(least: int = 1) -> Type:
-    """The bytes of a size such as 64K, at least ``least``."""
+    """The bytes of a size such as 64K; at least ``least``."""
     kind = f"a size from {least} to {MOST_BYTES >> 30}G, with an optional K, M or G (64K)"
     return _number(least, MOST_BYTES, kind, bytes_of)
 
@@ -46,30 +46,30 @@ def real(least: float, most: float) -> Type:
 def names(known: Iterable[str], kind: str, other_names: Mapping[str, str] | None = None, also_all: bool = True) -> Type:
     """The names in a list such as nccl,mpi: some of ``known``, or "all" of them.
 
-    kind: of name, for the message;  other_names: {another name: the name in ``known``}
+    kind: kind of the names, for the message;  other_names: {additional name: the name in ``known``}
     """
     known, other_names = list(known), other_names or {}
 
     def parse(text: str) -> list[str]:
         if also_all and text == "all":
             return known
-        found = list(dict.fromkeys(other_names.get(name, name) for name in text.split(",")))
-        for name in found:
+        chosen = list(dict.fromkeys(other_names.get(name, name) for name in text.split(",")))
+        for name in chosen:
             if name not in known:
-                some = f"use {'all, or ' if also_all else ''}some of {', '.join(known)}, with commas between"
-                raise ArgumentTypeError(f"{kind} {shown(name)} is unknown: {some}")
-        return found
+                allowed = f"use {'all, or ' if also_all else ''}some of {', '.join(known)}, with commas between"
+                raise ArgumentTypeError(f"{kind} {shown(name)} is unknown: {allowed}")
+        return chosen
 
     return parse
 
 
-def listed(one: Type) -> Type:
-    """A list such as 16,32K, each of which ``one`` parses."""
-    return lambda text: [one(part) for part in text.split(",")]
+def listed(element: Type) -> Type:
+    """A list such as 16,32K, whose elements ``element`` parses."""
+    return lambda text: [element(part) for part in text.split(",")]
 
 
 def add_sizes(add: Callable[..., Any], end: str) -> None:
-    """Add the options of a range of sizes.  end: its default, in words"""
+    """Add the options for a range of sizes.  end: text of the default largest size"""
     text = "smallest size of a vector, in bytes, or as 64K or 1M (default: 1K)"
     add("-b", "--minbytes", type=size(), default=1 << 10, metavar="SIZE", help=text)
     text = f"largest size of a vector, in bytes (default: {end})"
@@ -79,9 +79,9 @@ def add_sizes(add: Callable[..., Any], end: str) -> None:
 
 
 def sizes_of(args: Namespace, end_bytes: int, step: int = 0) -> list[int]:
-    """The sizes of a range, in bytes, each ``step`` or a factor larger than the one before.  Raises ValueError.
+    """The sizes of a range, in bytes, each larger by ``step`` or by a factor than the one before.  Raises ValueError.
 
-    end_bytes: the largest size if the arguments give none
+    end_bytes: default largest size
     """
     begin, factor = args.minbytes, args.stepfactor
     end = args.maxbytes or max(begin, end_bytes)
@@ -90,8 +90,8 @@ def sizes_of(args: Namespace, end_bytes: int, step: int = 0) -> list[int]:
     if end < begin:
         raise ValueError(f"{text}: the largest must not be smaller than the smallest")
     sizes = [begin]
-    while (following := sizes[-1] + step if step else max(sizes[-1] + 1, int(sizes[-1] * factor))) <= end:
+    while (next_size := sizes[-1] + step if step else max(sizes[-1] + 1, int(sizes[-1] * factor))) <= end:
         if len(sizes) == MOST_SIZES:
             raise ValueError(f"{text} are more than {MOST_SIZES}: step by more, or end earlier")
-        sizes.append(following)
+        sizes.append(next_size)
     return sizes

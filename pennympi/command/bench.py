@@ -1,4 +1,4 @@
-"""Measure a collective of this library beside other libraries, with the options of nccl-tests."""
+"""Measure a collective of this library and of other libraries, with the options of nccl-tests."""
 
 import argparse
 import os
@@ -31,17 +31,17 @@ CALLS, WARMUP_CALLS = 20, 5
 def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options; -b -e -f -i -n -w -d -o -r -c mean the same as in nccl-tests."""
     add = parser.add_argument
-    add("case", choices=CASES, metavar="COLLECTIVE", help=f"what is measured: {', '.join(CASES)}")
+    add("case", choices=CASES, metavar="COLLECTIVE", help=f"the collective that is measured: {', '.join(CASES)}")
     add_sizes(add, "64M; 1M without a GPU")
     text = "bytes from one size to the next, instead of a factor (default: 0, by the factor)"
     add("-i", "--stepbytes", type=size(), default=0, metavar="SIZE", help=text)
-    text = "these sizes, in bytes, instead of a range, such as 7,1023,64K (default: the range)"
+    text = "sizes in bytes, instead of a range, such as 7,1023,64K (default: the range)"
     add("--sizes", type=listed(size()), default=[], metavar="LIST", help=text)
     text = f"number of calls of one measurement (default: {CALLS}, fewer for long ones)"
     add("-n", "--iters", type=whole(1, 10**6), default=0, metavar="N", help=text)
-    text = "number of calls before it (default: %(default)d)"
+    text = "number of calls before the measurement (default: %(default)d)"
     add("-w", "--warmup_iters", type=whole(0, 10**6), default=WARMUP_CALLS, metavar="N", help=text)
-    text = "time for one number, in ms; more time is more repeats (default: %(default)g)"
+    text = "time for one number of the table, in ms; more time is more repeats (default: %(default)g)"
     add("--budget-ms", type=real(0.01, 1e6), default=100, metavar="MS", help=text)
     dtypes = names(DTYPES, "dtype", NCCL_NAMES)
     text = "dtypes of the elements, or nccl-tests' names, or all (default: float32)"
@@ -60,16 +60,16 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     baselines = names(BASELINES, "baseline", also_all=False)
     text = f"other libraries to measure: {', '.join(BASELINES)} (default: none)"
     add("--against", type=baselines, default=[], metavar="LIST", help=text)
-    text = "auto, which is what a call chooses, names of algorithms, or each for all that can run (default: auto)"
+    text = "auto (the choice of a call), names of algorithms, or each for all that can run (default: auto)"
     add("--algorithm", default="auto", metavar="LIST", help=text)
-    text = "number of multiprocessors that a call may hold at most (default: as many as it wants)"
+    text = "largest number of multiprocessors that a call may hold (default: no limit)"
     add("--sms", type=whole(1, 1 << 10), default=0, metavar="N", help=text)
     add("--plan", action="store_true", help="measure persistent plans (default: calls)")
     add("--output", type=Path, metavar="JSON", help="file for all results (default: none)")
 
 
 def problem(args: argparse.Namespace) -> str:
-    """What is wrong with arguments that are right one by one, in a sentence, or "" ."""
+    """The problem of arguments that are valid one by one, as a sentence, or ""."""
     try:
         setup.check(args)
         max_bytes = max(swept(args))
@@ -79,20 +79,20 @@ def problem(args: argparse.Namespace) -> str:
 
 
 def swept(args: argparse.Namespace) -> list[int]:
-    """The sizes, in bytes.  Raises ValueError."""
+    """The sizes in bytes.  Raises ValueError."""
     return sorted(set(args.sizes)) or sizes_of(args, 1 << 20 if setup.on_host() else 64 << 20, args.stepbytes)
 
 
 def run(args: argparse.Namespace) -> int:
     """Measure, print and write.  Collective.  Returns 1 for wrong elements, 2 if nothing was measured.  Raises Ended."""
-    case, every_size = CASES[args.case], swept(args)
+    case, all_sizes = CASES[args.case], swept(args)
     kinds = [(DTYPES[name], op) for name in args.datatype for op in (args.op if case.reduces else [""])]
     in_heap = args.symmetric or args.case == "put"
     if "nvshmem" in args.against:
-        os.environ.setdefault("NVSHMEM_DISABLE_NCCL", "0")  # its collectives may use NCCL
-    with started(heap_bytes=setup.heap_bytes(max(every_size) if in_heap else 0)) as team:
-        implementations, refused = setup.implementations(team, args, max(every_size))
-        reasons = {one.name: one.why_not(case, *kinds[0]) for one in implementations}
+        os.environ.setdefault("NVSHMEM_DISABLE_NCCL", "0")  # NVSHMEM's collectives may use NCCL
+    with started(heap_bytes=setup.heap_bytes(max(all_sizes) if in_heap else 0)) as team:
+        implementations, refused = setup.implementations(team, args, max(all_sizes))
+        reasons = {implementation.name: implementation.why_not(case, *kinds[0]) for implementation in implementations}
         if all(reasons.values()):
             raise Ended("; ".join(f"{name} can't run here: {why}" for name, why in reasons.items()), WRONG_USE)
         about = facts(team, implementations) | {"command": "python -m pennympi " + " ".join(sys.argv[1:])}
@@ -101,7 +101,7 @@ def run(args: argparse.Namespace) -> int:
         graph = team.backend == "cuda" and not args.eager
         forms = {"both": (False, True), "out": (False,), "in": (True,)}[args.place]
         options = Options(args.root, effort, graph, bool(args.check), forms)
-        for line in measure_all(team, case, implementations, every_size, kinds, options, result):
+        for line in measure_all(team, case, implementations, all_sizes, kinds, options, result):
             show(line)
         show("\n".join([*columns.comparison(result), *columns.tail(result)]))
         if args.output:
@@ -110,13 +110,13 @@ def run(args: argparse.Namespace) -> int:
 
 
 def facts(team: Team, implementations: Sequence[Implementation]) -> dict[str, Any]:
-    """The machine and the libraries."""
+    """{name: value} about the machine and the libraries."""
     return {
         "pennympi": __version__,
         "backend": team.backend,
         "PEs": team.n_pes,
         **dict(team.describe()),
-        **{one.name: one.version for one in implementations if one.name in BASELINES},
+        **{baseline.name: baseline.version for baseline in implementations if baseline.name in BASELINES},
         "Python": platform.python_version(),
         "date": time.strftime("%Y-%m-%d"),
     }

@@ -1,4 +1,4 @@
-"""How a command ends that cannot do what it was asked to: one sentence, on rank 0, and the same status on every rank."""
+"""The end of a command that can't do its task: a sentence, on rank 0, and the same status on every rank."""
 
 import os
 import sys
@@ -20,7 +20,7 @@ WRONG_USE, FAILED = 2, 1  # exit statuses
 
 
 class Ended(Exception):
-    """The command ends with this sentence and this status.  Every rank raises it."""
+    """The end of the command with this sentence and this status.  Every rank raises it."""
 
     def __init__(self, sentence: str, status: int):
         super().__init__(sentence)
@@ -29,7 +29,7 @@ class Ended(Exception):
 
 @contextmanager
 def started(**arguments: Any) -> Iterator[Team]:
-    """The team of ``init(**arguments)``, finalized at the end.  Collective.  Raises Ended for what ``init`` refuses."""
+    """The team of ``init(**arguments)``, finalized at the end.  Collective.  Raises Ended for an error of ``init``."""
     try:
         team = init(**arguments)
     except PeerTimeout:
@@ -39,19 +39,19 @@ def started(**arguments: Any) -> Iterator[Team]:
     with team:
         try:
             yield team
-        except Ended:  # on every PE
+        except Ended:  # every PE raises it
             team.finalize()
             raise
 
 
 def check_writable(path: Path | None) -> str:
-    """Why rank 0 cannot write a file, in a sentence, or ""; "" on other ranks."""
+    """The reason why rank 0 can't write a file, as a sentence, or ""; "" on other ranks."""
     reason = why_unwritable(path) if path and MPI.COMM_WORLD.rank == 0 else ""
     return f"{path} cannot be written: {reason}; give another path" if reason else ""
 
 
 def written(team: Team, write: Callable[[], None]) -> None:
-    """Call ``write`` on PE 0, which writes files.  Collective.  Raises Ended on every PE if that fails."""
+    """Call ``write`` on PE 0, the only PE that writes files.  Collective.  Raises Ended on every PE if that fails."""
     problem = ""
     if team.me == 0:
         try:
@@ -70,7 +70,7 @@ def show(text: str) -> None:
         print(text, flush=True)
     except OSError as error:
         sentence = f"python -m pennympi: stdout cannot be written: {why(error)}"
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python would fail again where it flushes
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python fails again when it flushes
         if MPI.COMM_WORLD.size == 1:
             say(sentence)
             raise SystemExit(FAILED) from None

@@ -1,4 +1,4 @@
-"""Print which AllReduce algorithm runs for a size and why, with the times of all: as measured, and by the cost model."""
+"""Print which AllReduce algorithm runs for a size, and why, with measured and predicted times of all algorithms."""
 
 import argparse
 

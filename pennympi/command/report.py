@@ -21,8 +21,8 @@ from .exit_status import show, started
 
 HELP = "report the versions, devices and algorithms (the default command)"
 COLLECTIVES: tuple[type[Collective], ...] = (AllReduce, *ALL)
-TABLES = {one.__name__: one.table for one in COLLECTIVES}
-COLUMNS, INDENT, MOST_RUNS = 100, 16, 8  # of a screen; of the facts; of the map of PEs
+TABLES = {collective.__name__: collective.table for collective in COLLECTIVES}
+COLUMNS, INDENT, MOST_RUNS = 100, 16, 8  # width of the screen; indent of continued lines; most lines of the map of PEs
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -35,7 +35,7 @@ def report(team: Team, hosts: list[tuple[str, str]]) -> str:
     """The report, at most a screen of text.  hosts: (host, device) of each PE"""
     no_cuda, (major, minor) = why_no_cuda(), MPI.Get_version()
     tuned = team._selection.tuned
-    facts = [
+    entries = [
         ("pennympi", f"{__version__}, Python {platform.python_version()}, Numba {version('numba')}"),
         ("MPI", f"{library_version()} (MPI {major}.{minor}), mpi4py {mpi4py.__version__}"),
         ("backend", team.backend + (f" (no cuda backend: {no_cuda})" if team.backend == "host" and no_cuda else "")),
@@ -44,21 +44,21 @@ def report(team: Team, hosts: list[tuple[str, str]]) -> str:
         ("choice", tuned.source if tuned else "by predicted times: python -m pennympi tune measures them"),
     ]
     for name, table in TABLES.items():
-        reasons = {one.name: one.why_not(team.pe_topology, "float32", "sum") for one in table.values()}
+        reasons = {row.name: row.why_not(team.pe_topology, "float32", "sum") for row in table.values()}
         able = ", ".join(name for name, reason in reasons.items() if not reason)
         unable = ", ".join(name for name, reason in reasons.items() if reason)
-        facts.append((name, able + (f"; not here: {unable}" if unable else "")))
-    facts.append(("exchange", ", ".join(FORMS)))
-    return "\n".join(line for name, text in facts for line in wrapped(name, text))
+        entries.append((name, able + (f"; not here: {unable}" if unable else "")))
+    entries.append(("exchange", ", ".join(FORMS)))
+    return "\n".join(line for name, text in entries for line in wrapped(name, text))
 
 
 def wrapped(name: str, text: str) -> list[str]:
-    """A fact in lines of at most COLUMNS characters."""
+    """An entry in lines of at most COLUMNS characters."""
     return textwrap.wrap(f"{name:{INDENT - 1}s} {text}", COLUMNS, subsequent_indent=" " * INDENT, break_on_hyphens=False)
 
 
 def pe_map(hosts: list[tuple[str, str]]) -> list[tuple[str, str]]:
-    """(PEs, where) of runs of PEs on one host and one kind of device; the first MOST_RUNS of them."""
+    """(PEs, place) of runs of PEs with the same host and kind of device; the first MOST_RUNS of them."""
     runs: list[tuple[str, str]] = []
     begin = 0
     for (host, device), run in groupby(hosts):
@@ -70,13 +70,13 @@ def pe_map(hosts: list[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def algorithms(team: Team) -> str:
-    """Every algorithm, with its sentence or why it can't run here."""
+    """Every algorithm, with its sentence or the reason why it can't run on this team."""
     lines = []
     for name, table in TABLES.items():
         lines.append(name)
-        for one in table.values():
-            reason = one.why_not(team.pe_topology, "float32", "sum")
-            lines.append(f"  {one.name:20s} {f'not here: {reason}' if reason else one.sentence}")
+        for row in table.values():
+            reason = row.why_not(team.pe_topology, "float32", "sum")
+            lines.append(f"  {row.name:20s} {f'not here: {reason}' if reason else row.sentence}")
     return "\n".join([*lines, "exchange", *(f"  {form.name:20s} {form.sentence}" for form in FORMS.values())])
 
 

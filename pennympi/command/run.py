@@ -14,7 +14,7 @@ from mpi4py import MPI
 
 from ..mpi.comm import Comm
 
-COMM_WORLD, COMM_SELF = MPI.COMM_WORLD, MPI.COMM_SELF  # pickle finds mpi4py's own here, by their names
+COMM_WORLD, COMM_SELF = MPI.COMM_WORLD, MPI.COMM_SELF  # mpi4py's own objects, which pickle finds here by these names
 HELP = "run an mpi4py program whose MPI.COMM_WORLD is a pennympi.Comm"
 
 
@@ -22,19 +22,19 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("program", nargs=argparse.REMAINDER, help="a file, or -m and a module; then its arguments")
-    # A remainder does not begin with an option, so that this one is known by itself.
+    # A remainder does not begin with an option, so -m needs its own entry.
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
 
 def program_of(args: argparse.Namespace) -> list[str]:
-    """A file, or -m and a module, and then its arguments."""
+    """A file, or -m and a module; then its arguments."""
     return args.program if args.module is None else ["-m", *args.module, *args.program]
 
 
 def problem(args: argparse.Namespace) -> str:
-    """What is wrong with arguments that are right one by one, in a sentence, or "" ."""
-    first, *others = program_of(args) or [""]
-    if first == "-m" and others or Path(first).is_file():
+    """The problem of arguments that are valid one by one, as a sentence, or ""."""
+    first, *arguments = program_of(args) or [""]
+    if first == "-m" and arguments or Path(first).is_file():
         return ""
     return f"program {first!r} is no file: give a file, or -m and a module"
 

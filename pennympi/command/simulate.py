@@ -1,9 +1,9 @@
-"""Run a program on simulated PEs, again and again, and end with the first fault: races, waits that nothing ends, ...
+"""Run a program on simulated PEs, again and again, up to the first fault: a race, a wait that nothing ends, ...
 
 python -m pennympi simulate program.py ...
 python -m pennympi simulate --ranks 3 --seconds 60 -m package ...
 
-The program calls pennympi.init() and needs no mpirun; each PE runs the whole of it.  Its output is that of the first run.
+The program calls pennympi.init() and needs no mpirun; each PE runs the whole program.  Only the first run prints.
 """
 
 import argparse
@@ -46,8 +46,8 @@ def run(args: argparse.Namespace) -> int:
         schedules = simulate_program(on_pe, args.ranks, args.seconds, args.seed)
     except Unsupported as error:
         raise Ended(str(error), WRONG_USE) from None
-    except Exception as error:  # of the program, of any type
-        where = "".join(f"\n  {note}" for note in getattr(error, "__notes__", ()))
-        raise Ended(f"{type(error).__name__}: {error}{where}", FAILED) from error
+    except Exception as error:  # the program may raise any exception
+        notes = "".join(f"\n  {note}" for note in getattr(error, "__notes__", ()))
+        raise Ended(f"{type(error).__name__}: {error}{notes}", FAILED) from error
     print(f"{schedules} schedules of {args.ranks} PEs, and no fault")
     return 0

@@ -1,7 +1,7 @@
-"""Measure every AllReduce algorithm that can run here, and write the times: later runs choose the fastest.
+"""Measure every AllReduce algorithm that can run on this team, and write the times: later runs choose the fastest.
 
 A size is measured until two measurements agree on the order of the algorithms, and left out of the table if they never
-do.  If PEs share cores or a GPU, nothing is measured: the table would mislead all later runs.
+agree.  If PEs share cores or a GPU, nothing is measured, since the table would mislead all later runs.
 """
 
 import argparse
@@ -27,9 +27,9 @@ from .arguments import add_sizes, names, real, sizes_of
 from .exit_status import FAILED, WRONG_USE, Ended, check_writable, show, started, written
 
 HELP = "measure all AllReduce algorithms, so that later runs choose the fastest"
-# From this size on, an algorithm that is this many times slower than the best is not measured at larger sizes.
+# From this size on an algorithm that is slower than the best by this factor is not measured at larger sizes.
 DROP_MIN_BYTES, DROP_RATIO = 4 << 20, 4
-MOST_ROUNDS = 6  # of measurements of one size
+MOST_ROUNDS = 6  # most measurements of a size
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,14 +39,14 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     dtypes = names(DTYPES, "dtype")
     text = "dtypes of the elements, or all (default: float32,bfloat16)"
     add("-d", "--datatype", type=dtypes, default=["float32", "bfloat16"], metavar="LIST", help=text)
-    text = "time for one number, in ms; more where it is not stable (default: %(default)g)"
+    text = "time for one number of the table, in ms; more if it is not stable (default: %(default)g)"
     add("--budget-ms", type=real(0.01, 1e6), default=30, metavar="MS", help=text)
-    text = "measure though PEs share cores, and keep sizes whose order is not stable (default: refuse, and leave out)"
+    text = "measure although PEs share cores, and keep sizes whose order is not stable (default: refuse, and leave out)"
     add("--anyway", action="store_true", help=text)
 
 
 def problem(args: argparse.Namespace) -> str:
-    """What is wrong with arguments that are right one by one, in a sentence, or "" ."""
+    """The problem of arguments that are valid one by one, as a sentence, or ""."""
     try:
         max_bytes = swept(args)[-1]
     except ValueError as error:
@@ -55,28 +55,28 @@ def problem(args: argparse.Namespace) -> str:
 
 
 def swept(args: argparse.Namespace) -> list[int]:
-    """The sizes, in bytes.  Raises ValueError."""
+    """The sizes in bytes.  Raises ValueError."""
     return sizes_of(args, 64 << 20 if setup.on_host() else 1 << 30)
 
 
 def run(args: argparse.Namespace) -> int:
     """Measure, write the table and print the fastest algorithms.  Collective.  Raises Ended."""
-    every_size, case = swept(args), CASES["allreduce"]
+    all_sizes, case = swept(args), CASES["allreduce"]
     with started(heap_bytes=setup.heap_bytes(0)) as team:
         shared = team._backend.shared
         if shared and not args.anyway:
             remedy = "the times would mislead all later runs; start fewer ranks, or give --anyway"
             raise Ended(f"{shared}: {remedy}", WRONG_USE)
-        seed, memory = team.gather(secrets.randbits(48))[0], plain(team, every_size[-1])
+        seed, memory = team.gather(secrets.randbits(48))[0], plain(team, all_sizes[-1])
         effort = Effort(warmup=2, budget_ms=args.budget_ms / 2)  # each size is measured twice or more
         series = []
         for name in args.datatype:
             dtype = DTYPES[name]
             runner = Run(team, case, dtype, "sum", Options(effort=effort, graph=team.backend == "cuda"), seed)
-            every = (Ours(team, memory, algorithm) for algorithm in algorithms("allreduce"))
-            ours = [one for one in every if not one.why_not(case, dtype, "sum")]
-            series.append(measured(runner, ours, every_size, args.anyway))
-        series = [one for one in series if one.sizes_bytes]
+            implementations = (Ours(team, memory, algorithm) for algorithm in algorithms("allreduce"))
+            ours = [row for row in implementations if not row.why_not(case, dtype, "sum")]
+            series.append(measured(runner, ours, all_sizes, args.anyway))
+        series = [measured_series for measured_series in series if measured_series.sizes_bytes]
         if not series:
             remedy = "nothing was written; stop other work on the machine, or give --anyway"
             raise Ended(f"the order of the algorithms was not stable at any size: {remedy}", FAILED)
@@ -92,17 +92,17 @@ def run(args: argparse.Namespace) -> int:
 
 
 def measured(runner: Run, ours: list[Ours], sizes: list[int], anyway: bool) -> Series:
-    """The times of the algorithms at the sizes where their order is stable (anyway: at all sizes).  Collective.
+    """The times of the algorithms at the sizes at which their order is stable (anyway: at all sizes).  Collective.
 
     Prints the fastest algorithm of each size.  Raises Ended for a wrong result.
     """
-    us: dict[str, list[float]] = {one.name: [] for one in ours}
+    us: dict[str, list[float]] = {algorithm.name: [] for algorithm in ours}
     left, kept = list(ours), []
     for nbytes in sizes:
-        rounds = [_once(runner, left, nbytes), _once(runner, left, nbytes)]
+        rounds = [_measure_once(runner, left, nbytes), _measure_once(runner, left, nbytes)]
         while not same_order(*rounds[-2:]) and len(rounds) < MOST_ROUNDS:
-            rounds.append(_once(runner, left, nbytes))
-        took_us = {name: median(one[name] for one in rounds) for name in rounds[0]}
+            rounds.append(_measure_once(runner, left, nbytes))
+        took_us = {name: median(times_us[name] for times_us in rounds) for name in rounds[0]}
         best = min(took_us, key=lambda name: took_us[name])
         line = f"  allreduce {runner.dtype.name:9s} {size_text(nbytes):>8s}  {best:18s} {took_us[best]:10.2f} us"
         if same_order(*rounds[-2:]) or anyway:
@@ -113,21 +113,21 @@ def measured(runner: Run, ours: list[Ours], sizes: list[int], anyway: bool) -> S
             line += "  left out: the order of the algorithms is not stable"
         show(line)
         if nbytes >= DROP_MIN_BYTES:
-            left = [one for one in left if took_us[one.name] <= DROP_RATIO * took_us[best]]
+            left = [algorithm for algorithm in left if took_us[algorithm.name] <= DROP_RATIO * took_us[best]]
     return Series(runner.dtype.name, tuple(kept), {name: tuple(times) for name, times in us.items()})
 
 
 def same_order(before: dict[str, float], after: dict[str, float]) -> bool:
-    """Whether no name that was clearly faster than another one in a measurement was clearly slower in the next.
+    """Whether no algorithm that was clearly faster than another in a measurement was clearly slower in the next.
 
-    before, after: times by name, in any unit
+    before, after: {name: time}, in any unit
     """
     pairs = permutations(before, 2)
     return not any(before[a] * CLEARLY < before[b] and after[b] * CLEARLY < after[a] for a, b in pairs)
 
 
-def _once(runner: Run, ours: list[Ours], nbytes: int) -> dict[str, float]:
-    """One measurement: the time in us of each algorithm.  Collective.  Raises Ended for a wrong result."""
+def _measure_once(runner: Run, ours: list[Ours], nbytes: int) -> dict[str, float]:
+    """The time in us of each algorithm in a measurement.  Collective.  Raises Ended for a wrong result."""
     rows = runner.measure(ours, nbytes, False)
     if wrong := [name for name, row in rows.items() if row.wrong]:
         raise Ended(f"{', '.join(wrong)} gave a wrong result of {nbytes} bytes: nothing was written", FAILED)

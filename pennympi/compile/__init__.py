@@ -1,1 +1,1 @@
-"""From a kernel, a plain Python function, to what a backend's compiler takes."""
+"""The way from a kernel, a plain Python function, to the input of a backend's compiler."""

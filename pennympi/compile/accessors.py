@@ -1,6 +1,6 @@
 """Typed memory access as instructions, the same for both backends.
 
-Each backend's compiler has its own ``intrinsic`` and its own types; the LLVM IR is one.
+Each backend's compiler has its own ``intrinsic`` and its own types; both share the LLVM IR.
 """
 
 from typing import Any
@@ -14,7 +14,7 @@ from .arithmetic import Step, apply, element_type
 def accessors(dtype: DType, intrinsic: Any, types: Any, space: int = 0) -> dict[str, Any]:
     """Implementations of ``load``, ``store`` and ``real`` for a dtype that Numba has.
 
-    intrinsic, types: the compiler's;  space: LLVM address space of the memory
+    intrinsic, types: those of the compiler;  space: LLVM address space of the memory
     """
     element = getattr(types, dtype.name)
     scalar = element_type(dtype)

@@ -1,7 +1,7 @@
 """Element arithmetic as LLVM IR, the same for both backends.
 
-Both compilers take IR of llvmlite.  One description of each dtype and op therefore gives the same bits on a CPU and a
-GPU.  Values are LLVM vectors of ``width`` elements, or scalars if the width is 1.
+Both compilers take the IR of llvmlite, so one description of each dtype and op gives the same bits on a CPU and a GPU.
+Values are LLVM vectors of ``width`` elements, or scalars if the width is 1.
 """
 
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ _SCALARS: dict[tuple[str, int], ir.Type] = {
 }
 
 STEPS = ("to_partials", "reduce", "reduce_and_round", "reduce_partials", "reduce_partials_and_round")
-# Steps whose src holds partials, and the same step on elements.
+# Steps whose src holds partials, and the same steps on elements.
 OF_PARTIALS = {"reduce_partials": "reduce", "reduce_partials_and_round": "reduce_and_round"}
 TO_ELEMENTS = ("reduce_and_round", "reduce_partials_and_round", "plus")  # steps that round to elements
 # Two more steps for AllReduce with a residual on a CPU: reduce_and_round without the rounding, and the rounded sum of
@@ -39,19 +39,19 @@ def of_width(scalar: ir.Type, width: int) -> ir.Type:
 
 
 def element_type(dtype: DType) -> ir.Type:
-    """LLVM type of one stored element (bfloat16: its 16 bits)."""
+    """LLVM type of a stored element (bfloat16: its 16 bits)."""
     return _SCALARS.get((dtype.kind, dtype.item_bytes)) or ir.IntType(8 * dtype.item_bytes)
 
 
 def partial_type(dtype: DType) -> ir.Type:
-    """LLVM type of one partial: float for the 16-bit floats, a wider integer for averages of integers."""
+    """LLVM type of a partial: float for the 16-bit floats, a wider integer for averages of integers."""
     if dtype.kind in "iu":
         return ir.IntType(8 * dtype.acc_bytes)
     return ir.FloatType() if dtype.acc_bytes != dtype.item_bytes else element_type(dtype)
 
 
 def splat(b: ir.IRBuilder, scalar: ir.Value, width: int) -> ir.Value:
-    """A vector whose elements are all one value, or the value if the width is 1."""
+    """A vector of ``width`` elements that all are ``scalar``; the scalar itself if the width is 1."""
     if width == 1:
         return scalar
     vector = ir.Constant(ir.VectorType(scalar.type, width), ir.Undefined)
@@ -66,7 +66,7 @@ def _constant(scalar: ir.Type, value: Any, width: int) -> ir.Constant:
 
 
 def _lane_by_lane(b: ir.IRBuilder, convert: Any, scalar: ir.Type, *values: ir.Value) -> ir.Value:
-    """``convert`` of each element of vectors in turn, or of scalars: NVVM compiles some operations on vectors wrongly."""
+    """``convert`` of each element of vectors, or of scalars: NVVM compiles some operations on vectors wrongly."""
     if not isinstance(values[0].type, ir.VectorType):
         return convert(*values)
     result = ir.Constant(ir.VectorType(scalar, values[0].type.count), ir.Undefined)
@@ -77,7 +77,7 @@ def _lane_by_lane(b: ir.IRBuilder, convert: Any, scalar: ir.Type, *values: ir.Va
 
 
 def to_partials(b: ir.IRBuilder, dtype: DType, x: ir.Value, width: int) -> ir.Value:
-    """Elements to partials; exact."""
+    """Convert elements to partials, exactly."""
     if dtype.item_bytes == dtype.acc_bytes:
         return x
     if dtype.kind in "iu":
@@ -89,7 +89,7 @@ def to_partials(b: ir.IRBuilder, dtype: DType, x: ir.Value, width: int) -> ir.Va
 
 
 def narrow(b: ir.IRBuilder, dtype: DType, x: ir.Value, width: int) -> ir.Value:
-    """Partials to elements; floats are rounded to nearest even."""
+    """Convert partials to elements; floats are rounded to nearest even."""
     if dtype.item_bytes == dtype.acc_bytes:
         return x
     if dtype.kind in "iu":
@@ -98,13 +98,13 @@ def narrow(b: ir.IRBuilder, dtype: DType, x: ir.Value, width: int) -> ir.Value:
         return _lane_by_lane(b, lambda partial: b.fptrunc(partial, ir.HalfType()), ir.HalfType(), x)
     word = ir.IntType(32)
 
-    def of(value: int) -> ir.Constant:
+    def bits_of(value: int) -> ir.Constant:
         return _constant(word, value, width)
 
     bits = b.bitcast(x, of_width(word, width))
-    odd = b.and_(b.lshr(bits, of(16)), of(1))
-    rounded = b.lshr(b.add(b.add(bits, of(0x7FFF)), odd), of(16))
-    quiet = b.or_(b.lshr(bits, of(16)), of(0x40))  # rounding could turn a NaN into infinity
+    odd = b.and_(b.lshr(bits, bits_of(16)), bits_of(1))
+    rounded = b.lshr(b.add(b.add(bits, bits_of(0x7FFF)), odd), bits_of(16))
+    quiet = b.or_(b.lshr(bits, bits_of(16)), bits_of(0x40))  # rounding could turn a NaN into infinity
     return b.trunc(b.select(b.fcmp_unordered("uno", x, x), quiet, rounded), of_width(ir.IntType(16), width))
 
 
@@ -123,27 +123,27 @@ def combine(b: ir.IRBuilder, dtype: DType, op: str, x: ir.Value, y: ir.Value) ->
 
 
 def divide(b: ir.IRBuilder, dtype: DType, x: ir.Value, n: ir.Value, width: int) -> ir.Value:
-    """Partials divided by the int64 ``n``.  Quotients of integers are truncated toward zero."""
+    """Divide partials by the int64 ``n``.  Quotients of integers are truncated toward zero."""
     scalar = partial_type(dtype)
     if dtype.kind in "fb":
         return b.fdiv(x, splat(b, b.sitofp(n, scalar), width))
     if scalar.width == 128:
-        return _lane_by_lane(b, lambda one: _divide_128(b, dtype, one, n), scalar, x)
+        return _lane_by_lane(b, lambda partial: _divide_128(b, dtype, partial, n), scalar, x)
     signed, wide = dtype.kind == "i", ir.IntType(max(32, scalar.width))  # n may not fit 8 bits
     if wide != scalar:
         x = (b.sext if signed else b.zext)(x, of_width(wide, width))
-    divisor = splat(b, b.trunc(n, wide) if wide.width < 64 else n, width)
+    divisors = splat(b, b.trunc(n, wide) if wide.width < 64 else n, width)
     quotient = b.sdiv if signed else b.udiv
     if wide == scalar:
-        return quotient(x, divisor)
-    # NVVM narrows the division of a vector to 8-bit shifts and loses the sign of every other element.
-    return _lane_by_lane(b, lambda one, by: b.trunc(quotient(one, by), scalar), scalar, x, divisor)
+        return quotient(x, divisors)
+    # NVVM narrows the division of a vector to 8-bit shifts and loses the sign of every second element.
+    return _lane_by_lane(b, lambda dividend, divisor: b.trunc(quotient(dividend, divisor), scalar), scalar, x, divisors)
 
 
 def _divide_128(b: ir.IRBuilder, dtype: DType, x: ir.Value, n: ir.Value) -> ir.Value:
     """The sum of n 64-bit integers, divided by n < 2**31: compilers have no 128-bit division without a library.
 
-    Two digits of 32 bits by long division, of which the first is below 2**32 because the quotient has 64 bits.
+    It is a long division with two digits of 32 bits.  The first digit is below 2**32 because the quotient has 64 bits.
     """
     word, wide = ir.IntType(64), x.type
     half = ir.Constant(word, 32)
@@ -158,7 +158,7 @@ def _divide_128(b: ir.IRBuilder, dtype: DType, x: ir.Value, n: ir.Value) -> ir.V
 
 @dataclass(frozen=True)
 class Step:
-    """One step of a reduction on ``width`` elements.
+    """A step of a reduction on ``width`` elements.
 
     name:  name of the primitive (``kernels/block.py``), ``CLOSE`` or ``PLUS``
     align: alignment of (elements, partials), in bytes
@@ -197,7 +197,7 @@ def _write(b: ir.IRBuilder, step: Step, address: ir.Value, x: ir.Value, partials
 
 
 def apply(b: ir.IRBuilder, step: Step, dst: ir.Value, part: ir.Value, src: ir.Value, n_pes: ir.Value) -> None:
-    """One step at int64 addresses."""
+    """Run a step at int64 addresses."""
     name, dtype, op = step.name, step.dtype, step.op
     x = _read(b, step, src, name in OF_PARTIALS)
     if name != "to_partials":

@@ -1,8 +1,8 @@
-"""From a kernel, a plain Python function, to a function that a backend can compile.
+"""A copy of a kernel, a plain Python function, that a backend can compile.
 
 A kernel calls primitives, and a backend has an implementation of each.  ``bind`` makes a copy of the kernel with other
 globals: each primitive is replaced by the backend's compiled implementation, each plain function by a compiled copy that
-is bound in the same way.  Numbers stay as they are.  A kernel may name these by their module, as in ``block.wait``.
+is bound in the same way.  Numbers stay as they are.  A kernel may also name them by module: ``block.wait``.
 """
 
 import inspect
@@ -29,19 +29,19 @@ def bind(
     compile_helper: Callable[..., Any],
     constants: Mapping[str, Any] | None = None,
     suffix: str = "",
-    made: dict[Any, Any] | None = None,
+    compiled: dict[Any, Any] | None = None,
 ) -> FunctionType:
-    """Return ``kernel`` with every primitive replaced by ``implementations[name]``.
+    """Return a copy of ``kernel`` with each primitive replaced by ``implementations[name]``.
 
     compile_helper: makes a device function of a plain function that the kernel calls
-    constants:      values of globals, of the kernel and of the functions that it calls, in place of their own
-    suffix:         of the copy's name.  It says what the copy was bound with, since a compiled function's symbol
-                    holds only its name and argument types, which are int64 for every dtype
-    made:           results of ``compile_helper`` so far, so that a function is compiled once for several callers
+    constants:      values that replace globals of the kernel and of the functions that it calls
+    suffix:         end of the copy's name, which tells apart copies with different implementations, since the symbol of a
+                    compiled function holds only its name and its argument types, which are int64 for every dtype
+    compiled:       results of earlier calls of ``compile_helper``, so that a function is compiled once for many callers
     Raises KeyError for a primitive or stub that has neither an implementation nor a constant.
     """
-    made = {} if made is None else made
-    return _Binding(implementations, compile_helper, constants or {}, suffix, made).of(unrolled(kernel))
+    compiled = {} if compiled is None else compiled
+    return _Binding(implementations, compile_helper, constants or {}, suffix, compiled).of(unrolled(kernel))
 
 
 class _Binding:
@@ -53,10 +53,10 @@ class _Binding:
         compile_helper: Callable[..., Any],
         constants: Mapping[str, Any],
         suffix: str,
-        made: dict[Any, Any],
+        compiled: dict[Any, Any],
     ):
         self._implementations, self._compile_helper = implementations, compile_helper
-        self._constants, self._suffix, self._made = constants, suffix, made
+        self._constants, self._suffix, self._compiled = constants, suffix, compiled
 
     def of(self, function: FunctionType) -> FunctionType:
         """The bound copy of a function."""
@@ -65,7 +65,7 @@ class _Binding:
         return copy
 
     def _copy(self, function: FunctionType) -> FunctionType:
-        """A copy with globals and cells of its own, which are not bound yet."""
+        """A copy with its own globals and cells, which are not bound yet."""
         scope = {**function.__globals__, **self._constants}
         cells = tuple(CellType(cell.cell_contents) for cell in function.__closure__ or ())
         copy = FunctionType(function.__code__, scope, function.__name__, None, cells)
@@ -75,20 +75,20 @@ class _Binding:
         return copy
 
     def _fill(self, copy: FunctionType, function: FunctionType) -> None:
-        """Bind what a copy of ``function`` reads."""
+        """Bind the globals and free variables that a copy of ``function`` reads."""
         for (name, *attributes), value in globals_read(function).items():
             if name in function.__globals__ and name not in self._constants:
-                copy.__globals__[name] = self._at(copy.__globals__[name], attributes, value)
+                copy.__globals__[name] = self._bound_root(copy.__globals__[name], attributes, value)
         cells = dict(zip(function.__code__.co_freevars, copy.__closure__ or (), strict=True))
         for (name, *attributes), value in cells_read(function).items():
             if name in cells:
-                cells[name].cell_contents = self._at(cells[name].cell_contents, attributes, value)
+                cells[name].cell_contents = self._bound_root(cells[name].cell_contents, attributes, value)
 
-    def _at(self, root: Any, attributes: Sequence[str], value: Any) -> Any:
+    def _bound_root(self, root: Any, attributes: Sequence[str], value: Any) -> Any:
         """``root`` with the bound value at the end of a path of attributes.
 
-        A plain function of a module is left to the compiler, which has its own for those of NumPy, unless it is one of
-        ``kernels/``.
+        The compiler gets plain functions of other modules as they are, since it has its own for those of NumPy;
+        functions of ``kernels/`` are bound.
         """
         if not attributes:
             return self._bound(value)
@@ -97,47 +97,47 @@ class _Binding:
         return _with(root, attributes, self._bound(value))
 
     def _bound(self, value: Any) -> Any:
-        """What stands for a value in a copy."""
+        """The replacement of a value in a copy."""
         if getattr(value, "is_primitive", False):
             if value.__name__ not in self._implementations:
                 raise KeyError(f"this backend has no implementation for the primitive {value.__name__!r}")
             return self._implementations[value.__name__]
         if isinstance(value, tuple):
-            bound = [self._bound(one) for one in value]
-            same = all(one is other for one, other in zip(bound, value, strict=True))
+            bound = [self._bound(element) for element in value]
+            same = all(new is old for new, old in zip(bound, value, strict=True))
             return value if same else value._make(bound) if hasattr(value, "_make") else tuple(bound)
         if isinstance(value, FunctionType):
-            if value not in self._made:
+            if value not in self._compiled:
                 written = unrolled(value)
                 copy = self._copy(written)
-                self._made[value] = self._compile_helper(copy)  # which compiles at its first call: it may call itself
+                self._compiled[value] = self._compile_helper(copy)  # before the copy is filled, for it may call itself
                 self._fill(copy, written)
-            return self._made[value]
+            return self._compiled[value]
         if isinstance(getattr(value, "py_func", None), FunctionType) and not is_named(value):
-            return self._compiled_anew(value)
+            return self._recompiled(value)
         return value
 
-    def _compiled_anew(self, dispatcher: Any) -> Any:
-        """What ``numba.njit`` made of a function, for its globals of this moment: Numba keeps those of its first call."""
-        if dispatcher not in self._made:
+    def _recompiled(self, dispatcher: Any) -> Any:
+        """A function of ``numba.njit`` compiled again with the present globals: Numba keeps those of the first call."""
+        if dispatcher not in self._compiled:
             state, function = dispatcher._reduce_states(), dispatcher.py_func
             copy = self._copy(function)
-            others = {"py_func": copy, "uuid": str(uuid4()), "sigs": [], "can_compile": True}
-            anew = type(dispatcher)._rebuild(**{name: others.get(name, one) for name, one in state.items()})
-            self._made[dispatcher] = anew
+            changes = {"py_func": copy, "uuid": str(uuid4()), "sigs": [], "can_compile": True}
+            result = type(dispatcher)._rebuild(**{name: changes.get(name, value) for name, value in state.items()})
+            self._compiled[dispatcher] = result
             self._fill(copy, function)
             for signature in state.get("sigs", ()):
-                anew.compile(signature)
-            anew._can_compile = dispatcher._can_compile
-        return self._made[dispatcher]
+                result.compile(signature)
+            result._can_compile = dispatcher._can_compile
+        return self._compiled[dispatcher]
 
 
 def _with(module: ModuleType, path: Sequence[str], value: Any) -> ModuleType:
-    """A copy of a module with another value at the end of a path; the module itself if that is the value."""
-    name, *others = path
-    found = getattr(module, name)
-    value = _with(found, others, value) if others else value
-    if value is found:
+    """A copy of a module with ``value`` at the end of a path; the module itself if ``value`` is there already."""
+    name, *inner_path = path
+    old = getattr(module, name)
+    value = _with(old, inner_path, value) if inner_path else value
+    if value is old:
         return module
     copy = ModuleType(module.__name__)
     vars(copy).update(vars(module))
@@ -147,7 +147,8 @@ def _with(module: ModuleType, path: Sequence[str], value: Any) -> ModuleType:
 
 def helpers(function: Any) -> list[FunctionType]:
     """The plain functions that a function calls."""
-    return [one for one in _read(function) if isinstance(one, FunctionType) and not hasattr(one, "is_primitive")]
+    values = _values_read(function)
+    return [value for value in values if isinstance(value, FunctionType) and not hasattr(value, "is_primitive")]
 
 
 @cache
@@ -159,7 +160,7 @@ def names_reached(function: FunctionType) -> set[str]:
 
 def primitives_reached(function: FunctionType) -> set[str]:
     """The names of the primitives and stubs that a function and the functions it calls read."""
-    values = (value for reader in _functions(function) for value in _read(reader))
+    values = (value for reader in _functions(function) for value in _unwrapped_values(reader))
     return {value.__name__ for value in values if hasattr(value, "is_primitive")}
 
 
@@ -167,77 +168,80 @@ def _functions(function: FunctionType) -> list[FunctionType]:
     """A function, and the functions it calls."""
     functions = [function]
     for reader in functions:  # the list grows meanwhile
-        functions += [value for value in _read(reader) if isinstance(value, FunctionType) and value not in functions]
+        functions += [
+            value for value in _values_read(reader) if isinstance(value, FunctionType) and value not in functions
+        ]
     return functions
 
 
-def _read(function: FunctionType) -> list[Any]:
-    """The values that a function reads, and those in tuples among them."""
+def _values_read(function: FunctionType) -> list[Any]:
+    """The values that a function reads, and the elements of tuples among them."""
     values = [*globals_read(function).values(), *cells_read(function).values()]
     for value in values:  # the list grows meanwhile
         if isinstance(value, tuple):
             values += value
-    return [getattr(value, "py_func", value) for value in values]
+    return values
 
 
 @cache
 def _annotated(kernel: Callable[..., Any]) -> dict[str, Any]:
-    """{parameter: its annotation}.  Raises TypeError for one that is not there."""
-    found: dict[str, Any] = {}
+    """{parameter: its annotation}.  Raises TypeError if an annotation can't be evaluated."""
+    annotations: dict[str, Any] = {}
     scope = getattr(inspect.unwrap(kernel), "__globals__", {})
-    for name, one in inspect.signature(kernel).parameters.items():
-        found[name] = one.annotation
-        if isinstance(one.annotation, str):
+    for name, parameter in inspect.signature(kernel).parameters.items():
+        annotations[name] = parameter.annotation
+        if isinstance(parameter.annotation, str):
             try:
-                found[name] = eval(one.annotation, scope, cells_of(inspect.unwrap(kernel)))
-            except Exception as error:  # whatever such a text raises
-                raise _not_there(f"parameter {name} of kernel {kernel.__name__}", one.annotation, error) from None
-    return found
+                annotations[name] = eval(parameter.annotation, scope, cells_of(inspect.unwrap(kernel)))
+            except Exception as error:  # evaluating the text may raise any exception
+                what = f"parameter {name} of kernel {kernel.__name__}"
+                raise _unreadable(what, parameter.annotation, error) from None
+    return annotations
 
 
-def _not_there(what: str, annotation: Any, error: Exception) -> TypeError:
+def _unreadable(what: str, annotation: Any, error: Exception) -> TypeError:
     remedy = "import it outside `if TYPE_CHECKING`, for it says how an argument is passed"
     return TypeError(f"the annotation {annotation} of {what} can't be read ({error}): {remedy}")
 
 
 @cache
 def records(kernel: Callable[..., Any]) -> dict[str, Any]:
-    """{parameter: the NamedTuple class that it is annotated with, or None for a number}, in order."""
-    return {name: one if is_record(one) else None for name, one in _annotated(kernel).items()}
+    """{parameter: its NamedTuple class, or None for a number}, in order."""
+    return {name: kind if is_record(kind) else None for name, kind in _annotated(kernel).items()}
 
 
 def is_record(annotation: Any) -> bool:
-    """Whether it is a NamedTuple class."""
+    """Whether an annotation is a NamedTuple class."""
     return hasattr(annotation, "_fields") and isinstance(annotation, type)
 
 
 def types_of_fields(record: Any) -> dict[str, Any]:
-    """{field of a record: its annotation}.  Raises TypeError for one that is not there."""
+    """{field of a record: its annotation}.  Raises TypeError if an annotation can't be evaluated."""
     try:
         types = get_type_hints(record, include_extras=True)
-    except Exception as error:  # whatever such a text raises
-        raise _not_there(f"a field of {record.__name__}", "", error) from None
+    except Exception as error:  # evaluating the text may raise any exception
+        raise _unreadable(f"a field of {record.__name__}", "", error) from None
     return {name: types.get(name, inspect.Parameter.empty) for name in record._fields}
 
 
 def _numbers(path: tuple[str, ...], annotation: Any) -> Iterator[tuple[tuple[str, ...], Any]]:
-    """(path, annotation) of a number: of a parameter, or of each field of its record, and of records in that."""
+    """(path, annotation) of each number in a parameter, which is a number or a record of numbers and records."""
     if not is_record(annotation):
         yield path, annotation
         return
-    for name, one in types_of_fields(annotation).items():
-        yield from _numbers((*path, name), one)
+    for name, kind in types_of_fields(annotation).items():
+        yield from _numbers((*path, name), kind)
 
 
 @cache
 def _launched(kernel: Callable[..., Any]) -> dict[tuple[str, ...], tuple[str, Any]]:
     """{path of a number that a launch passes: (its name, its annotation)}, in order.
 
-    Where two records have a field of the same name, the names of the parameter and of the records come before it.
+    A field name that two records share gets the names of the parameter and of the records in front.
     """
-    numbers = [number for name, one in _annotated(kernel).items() for number in _numbers((name,), one)]
+    numbers = [number for name, kind in _annotated(kernel).items() for number in _numbers((name,), kind)]
     times = Counter(path[-1] for path, _ in numbers)
-    return {path: (path[-1] if times[path[-1]] == 1 else "_".join(path), one) for path, one in numbers}
+    return {path: (path[-1] if times[path[-1]] == 1 else "_".join(path), kind) for path, kind in numbers}
 
 
 @cache
@@ -248,13 +252,13 @@ def parameters(kernel: Callable[..., Any]) -> tuple[str, ...]:
 
 @cache
 def annotations(kernel: Callable[..., Any]) -> list[Any]:
-    """The annotation of each of ``parameters`` after ``ctx``: of the parameter, or of its record's field."""
+    """The annotations of ``parameters`` after ``ctx``, each of a parameter or of a field of its record."""
     return [annotation for _, annotation in _launched(kernel).values()][1:]
 
 
 def annotated_kinds(kernel: Callable[..., Any]) -> str:
-    """``KernelOptions.kinds`` by the annotations: "f" for float."""
-    return "".join("f" if one is float else "i" for one in annotations(kernel))
+    """The value of ``KernelOptions.kinds`` for a kernel's annotations: "f" for float, else "i"."""
+    return "".join("f" if annotation is float else "i" for annotation in annotations(kernel))
 
 
 def is_tagged(kernel: Callable[..., Any]) -> bool:
@@ -263,9 +267,9 @@ def is_tagged(kernel: Callable[..., Any]) -> bool:
 
 
 def call_source(kernel: Callable[..., Any], constants: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The arguments of a call of ``kernel`` as Python source over the names of ``parameters``, and its free names.
+    """The arguments of a call of ``kernel`` as Python source over the names of ``parameters``, and the names it reads.
 
-    constants: numbers that stand in place of a name.  The compiler takes records apart, so that they cost nothing.
+    constants: {name: number that replaces it}.  Records cost nothing, since the compiler takes them apart.
     """
     free: dict[str, Any] = {}
 
@@ -274,7 +278,8 @@ def call_source(kernel: Callable[..., Any], constants: Mapping[str, Any]) -> tup
             name, _ = _launched(kernel)[path]
             return str(constants.get(name, name))
         free[annotation.__name__] = annotation
-        inside = ", ".join(source((*path, name), one) for name, one in types_of_fields(annotation).items())
+        fields = types_of_fields(annotation).items()
+        inside = ", ".join(source((*path, name), kind) for name, kind in fields)
         return f"{annotation.__name__}({inside})"
 
-    return ", ".join(source((name,), one) for name, one in _annotated(kernel).items()), free
+    return ", ".join(source((name,), kind) for name, kind in _annotated(kernel).items()), free

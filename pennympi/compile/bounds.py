@@ -1,9 +1,9 @@
-"""The primitives as a checked kernel calls them: each looks whether its memory lies in an array of the launch.
+"""The primitives of a checked kernel: each checks that the memory it accesses lies in an array of the launch.
 
 ``bounds`` is the address of int64 words: the record of the launch (RECORD_WORDS), the number of PEs, the bytes of an
-element, 1 if an int argument may be the address of memory whose size is not known, the number of arrays; then for each
-array its address, its bytes, and 1 if it is symmetric.  An access that leaves the array of its base is noted in the
-record and left out.  A peer's instance of a symmetric array is as long, so that a put is checked by its sender.
+element, 1 if an int argument may be the address of memory of unknown size, the number of arrays; then for each array its
+address, its bytes, and 1 if it is symmetric.  An access outside the array that holds its base is noted in the record,
+and left out.  A peer's instance of a symmetric array has the same size, so the sender checks a put.
 """
 
 import inspect
@@ -17,22 +17,22 @@ from ..kernels.block import read_epoch
 from ..kernels.packets import GROUP_BYTES, PACKET_BYTES, PACKET_DATA_BYTES
 from .stubs import instruction
 
-RECORD_WORDS = 5  # 1 if there was such an access; the number of its operand, its base, offset and bytes
-NOT_SYMMETRIC = -(1 << 62)  # in place of the bytes
-N_PES, ITEM_BYTES, OTHERS, N_ARRAYS, ARRAYS = range(RECORD_WORDS, RECORD_WORDS + 5)  # places of words
+RECORD_WORDS = 5  # 1 if a bad access was noted; then the number of its operand, its base, offset and bytes
+NOT_SYMMETRIC = -(1 << 62)  # in place of the bytes: the array is not symmetric
+N_PES, ITEM_BYTES, UNKNOWN_MEMORY, N_ARRAYS, ARRAYS = range(RECORD_WORDS, RECORD_WORDS + 5)  # indices of words
 ARRAY_WORDS = 3
 
 
 @instruction
 def note_access(record, site, base, offset, nbytes):
-    """Write the record of a launch, unless another access is in it."""
+    """Write the record of a launch, unless it holds an earlier access."""
 
 
 def inside(bounds, site, base, offset, nbytes):
-    """Whether bytes lie in the array that their base lies in; if it lies in none, in any array or other memory."""
+    """Whether bytes lie in the array that holds their base; if no array holds it, in any array or unknown memory."""
     if nbytes == 0:
         return True
-    first, holds_base, holds_all = base + offset, False, read_epoch(bounds, OTHERS) != 0
+    first, holds_base, holds_all = base + offset, False, read_epoch(bounds, UNKNOWN_MEMORY) != 0
     for k in range(read_epoch(bounds, N_ARRAYS)):
         start = read_epoch(bounds, ARRAYS + ARRAY_WORDS * k)
         stop = start + read_epoch(bounds, ARRAYS + ARRAY_WORDS * k + 1)
@@ -48,7 +48,7 @@ def inside(bounds, site, base, offset, nbytes):
 
 
 def is_symmetric(bounds, site, base, nbytes):
-    """Whether peers have an instance of the array that an address lies in."""
+    """Whether peers have an instance of the array that holds an address."""
     holds_base = False
     for k in range(read_epoch(bounds, N_ARRAYS)):
         start = read_epoch(bounds, ARRAYS + ARRAY_WORDS * k)
@@ -56,14 +56,14 @@ def is_symmetric(bounds, site, base, nbytes):
             if read_epoch(bounds, ARRAYS + ARRAY_WORDS * k + 2) != 0:
                 return True
             holds_base = True
-    if nbytes == 0 or (read_epoch(bounds, OTHERS) != 0 and not holds_base):
+    if nbytes == 0 or (read_epoch(bounds, UNKNOWN_MEMORY) != 0 and not holds_base):
         return True
     note_access(bounds, site, base, 0, NOT_SYMMETRIC)
     return False
 
 
 def is_pe(bounds, site, pe):
-    """Whether the team has a PE of this number."""
+    """Whether ``pe`` is the number of a PE of the team."""
     if 0 <= pe and pe < read_epoch(bounds, N_PES):
         return True
     note_access(bounds, site, pe, 0, 0)
@@ -92,11 +92,12 @@ def _lines_of_message(side: str) -> tuple[tuple[str, str, str], ...]:
 
 
 class Check:
-    """What a primitive accesses.
+    """The memory that a primitive accesses.
 
-    memory: (base, offset, bytes) by the names of its parameters, or of a record's fields;  pe: the parameter that is a PE
-    peers:  the bases that are addresses of a peer, too
-    result: what it returns where nothing was accessed
+    memory: (base, offset, bytes) of each access, by the names of parameters or of a record's fields
+    pe:     name of the parameter that is a PE, "": none
+    peers:  the bases that are also addresses on a peer
+    result: the result if the access was left out
     """
 
     def __init__(self, *memory: tuple[str, str, str], pe: str = "", peers: Sequence[str] = (), result: str = "None"):
@@ -141,7 +142,7 @@ CHECKS = {
 
 @cache
 def checked_primitive(name: str) -> FunctionType:
-    """The primitive of a name with two parameters in front: ``bounds``, and the number of its first operand."""
+    """The checked form of a primitive, with two more parameters: ``bounds``, and the number of its first operand."""
     check, primitive = CHECKS[name], getattr(block, name)
     names = ", ".join(inspect.signature(primitive).parameters)
     tests = []
@@ -149,16 +150,16 @@ def checked_primitive(name: str) -> FunctionType:
         test = f"inside(bounds, site + {k}, {base}, {offset}, {nbytes})"
         tests.append(test + f" and is_symmetric(bounds, site + {k}, {base}, {nbytes})" * (base in check.peers))
     tests += [f"is_pe(bounds, site + {len(tests)}, {check.pe})"] * bool(check.pe)
-    # The peer of a message that is left out waits for its signal: it comes, and this PE raises an error.
-    rest = f"    if {tests[0]} and {tests[-1]}:\n        signal_(ctx, signal, value, message.peer)\n"
+    # The peer waits for the signal of a message that is left out, so the signal is sent; then this PE raises an error.
+    otherwise = f"    if {tests[0]} and {tests[-1]}:\n        signal_(ctx, signal, value, message.peer)\n"
     source = (
         f"def checked_{name}(bounds, site, {names}):\n"
         f"    if {' and '.join(tests)}:\n"
         f"        return {name}_({names})\n"
-        f"{rest * (name == 'put_signal')}"
+        f"{otherwise * (name == 'put_signal')}"
         f"    return {check.result}\n"
     )
     scope: dict[str, Any] = {"inside": inside, "is_symmetric": is_symmetric, "is_pe": is_pe, "real": block.real}
     scope |= {f"{name}_": primitive, "signal_": block.signal, "read_epoch_": read_epoch, "__name__": __name__}
-    exec(compile(source, __file__, "exec"), scope)  # only names differ
+    exec(compile(source, __file__, "exec"), scope)  # all checked primitives share this source, except for names
     return scope[f"checked_{name}"]

@@ -1,4 +1,4 @@
-"""What to write in place of brackets on arrays, which are addresses in a kernel."""
+"""The text that replaces brackets on arrays, which are addresses in a kernel."""
 
 import ast
 import copy
@@ -11,7 +11,7 @@ _COLUMN = ast.Name("columns", ast.Load())
 class Brackets(ast.NodeTransformer):
     """Writes ``load(y, i)`` for ``y[i]``, and ``store(y, i, value)`` for an assignment.
 
-    accessors: of an expression in front of brackets: names of the functions that read and write its elements
+    accessors: {expression in front of brackets: names of the functions that read and write its elements, or None}
     """
 
     def __init__(self, accessors: Callable[[ast.expr], tuple[str, str] | None]):
@@ -47,7 +47,7 @@ def _call(name: str, *arguments: ast.expr) -> ast.Call:
 
 
 def _index(index: ast.expr) -> ast.expr:
-    """The one index of an element."""
+    """The single index of an element."""
     if isinstance(index, ast.Tuple) and len(index.elts) == 2:
         return ast.BinOp(ast.BinOp(index.elts[0], ast.Mult(), _COLUMN), ast.Add(), index.elts[1])
     return ast.Name("i", ast.Load()) if isinstance(index, ast.Slice | ast.Tuple) else index

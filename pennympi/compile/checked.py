@@ -1,4 +1,4 @@
-"""A copy of a kernel that calls the checked primitives, as do copies of the functions that it calls."""
+"""A copy of a kernel that calls the checked primitives; the functions that it calls are copied in the same way."""
 
 import ast
 import copy
@@ -18,8 +18,8 @@ _BOUNDS = "bounds_"
 class Site(NamedTuple):
     """An operand of a call of a primitive.
 
-    place: "file:line";  call: its text
-    primitive, operand: names of the primitive and of its parameter;  argument: the text that the call has for it
+    place: "file:line" of the call;  call: its text
+    primitive, operand: names of the primitive and of its parameter;  argument: text of the argument
     """
 
     place: str
@@ -30,9 +30,9 @@ class Site(NamedTuple):
 
 
 def checked(kernel: FunctionType) -> tuple[FunctionType, list[Site]]:
-    """The copy of a kernel, with ``bounds`` as one more parameter, the last one; and the operands in it.
+    """A copy of a kernel, with ``bounds`` as an additional last parameter; and the operands in the copy.
 
-    Raises StaticError where the text of a function is not to be had.
+    Raises StaticError if the text of a function can't be read.
     """
     copies = _Copies()
     result = copies.copied(kernel, is_kernel=True)
@@ -41,17 +41,17 @@ def checked(kernel: FunctionType) -> tuple[FunctionType, list[Site]]:
 
 
 class _Copies:
-    """The copies of functions, each made once."""
+    """The copies of functions; each function is copied once."""
 
     def __init__(self) -> None:
         self.sites: list[Site] = []
         self._numbers: dict[Any, int] = {}
         self._copied: dict[Any, FunctionType] = {}
-        self._callers: list[tuple[dict[str, Any], str, Any]] = []  # globals, a name in them, the function it stands for
+        self._callers: list[tuple[dict[str, Any], str, Any]] = []  # globals of a caller, name in them, function
 
     def name_of(self, function: FunctionType, scope: dict[str, Any]) -> str:
-        """The name that the copy of a function gets among the globals of a caller."""
-        if function not in self._numbers:  # else it is made, or being made: it may call itself
+        """The name of the copy of a function among the globals of a caller."""
+        if function not in self._numbers:  # it may call itself, so it has a number before it is copied
             self._numbers[function] = len(self._numbers)
             self._copied[function] = self.copied(function)
         name = f"{function.__name__}_{self._numbers[function]}_"
@@ -64,7 +64,7 @@ class _Copies:
             scope[name] = self._copied[function]
 
     def copied(self, function: FunctionType, is_kernel: bool = False) -> FunctionType:
-        """The copy of a function; of a function that is called ``bounds`` is the first parameter."""
+        """The copy of a function.  ``bounds`` is the last parameter of a kernel, and the first of any other function."""
         written = unrolled(function)
         tree = copy.deepcopy(getattr(written, "tree", None)) or tree_of(written, "a checked kernel")
         known = Known(written, tree, {})
@@ -80,7 +80,7 @@ class _Copies:
 
 
 class _Caller(ast.NodeTransformer):
-    """Puts the checked functions in place of those that one function calls."""
+    """Replaces the calls in a function by calls of checked functions."""
 
     def __init__(self, function: FunctionType, known: Known, copies: _Copies):
         self._function, self._known, self._copies = function, known, copies
@@ -118,7 +118,7 @@ class _Caller(ast.NodeTransformer):
         return sites
 
     def _text_of(self, argument: Any, field: str) -> str:
-        """The text of an argument, or of a field of the record that it is or makes."""
+        """The text of an argument; if the argument is a record, of its field."""
         record = self._known.called(argument) if isinstance(argument, ast.Call) else None
         if field and hasattr(record, "_fields"):
             return ast.unparse(_bound(argument, record).get(field, argument))
@@ -126,7 +126,8 @@ class _Caller(ast.NodeTransformer):
 
 
 def _bound(node: ast.Call, called: Any) -> dict[str, Any]:
-    """The arguments of a call by the names of the parameters; {} where the call unpacks some."""
-    if any(isinstance(one, ast.Starred) for one in node.args):
+    """{parameter: argument} of a call; {} if the call unpacks arguments."""
+    if any(isinstance(argument, ast.Starred) for argument in node.args):
         return {}
-    return inspect.signature(called).bind(*node.args, **{str(one.arg): one.value for one in node.keywords}).arguments
+    keywords = {str(keyword.arg): keyword.value for keyword in node.keywords}
+    return inspect.signature(called).bind(*node.args, **keywords).arguments

@@ -1,4 +1,4 @@
-"""A compiler's error as the user's line, what is wrong there, and below it the compiler's words about that line."""
+"""A compiler's error as a KernelError: the user's line, the mistake, and below them the compiler's message."""
 
 import os
 import re
@@ -18,31 +18,31 @@ _NO_FUNCTION = re.compile(r"No implementation of function .* found for signature
 
 
 def cannot_compile(function: Any, error: Exception) -> KernelError:
-    """The error to raise for a compiler's.  function: the kernel or formula that it was compiling"""
+    """The KernelError for a compiler's error.  function: the kernel or formula that was compiled"""
     text = _STEPS.sub("", re.sub(_COLOURS, "", str(error))).strip()
-    own = {os.path.abspath(one.__code__.co_filename): one for one in _reached(function)}
+    functions = {os.path.abspath(reached.__code__.co_filename): reached for reached in _reached(function)}
     for file, line in (*_places(text), *_lines_of_frames(error)):
-        if found := own.get(os.path.abspath(file)):
-            return at_line(found, line, _sentences(text, file))
+        if place := functions.get(os.path.abspath(file)):
+            return at_line(place, line, _sentences(text, file))
     return at_line(function, None, _sentences(text, ""))
 
 
 def _reached(function: Any) -> list[FunctionType]:
     """A function, and the functions that it calls."""
-    found = [function]
-    for one in found:  # the list grows meanwhile
-        found += [helper for helper in helpers(one) if helper not in found]
-    return found
+    functions = [function]
+    for caller in functions:  # the loop appends to the list
+        functions += [helper for helper in helpers(caller) if helper not in functions]
+    return functions
 
 
 def _places(text: str) -> Iterator[tuple[str, int]]:
-    """The (file, line) of a text of Numba, the innermost first."""
+    """The (file, line) pairs in a text of Numba, the innermost first."""
     for file, line, other_file, other_line in _PLACE.findall(text):
         yield file or other_file, int(line or other_line)
 
 
 def _lines_of_frames(error: Exception) -> Iterator[tuple[str, int]]:
-    """The (file, line) that the parts of the compiler were at."""
+    """The (file, line) pairs that the parts of the compiler worked on, the innermost first."""
     for frame, _ in reversed(list(walk_tb(error.__traceback__))):
         line: Any = getattr(frame.f_locals.get("self"), "loc", None)
         if hasattr(line, "filename"):
@@ -50,9 +50,9 @@ def _lines_of_frames(error: Exception) -> Iterator[tuple[str, int]]:
 
 
 def _sentences(text: str, file: str) -> str:
-    """What is wrong in one line; then the compiler's words up to its picture of the user's line."""
-    if found := _NO_FUNCTION.match(text):
-        first = f"the compiler knows no {found[1]}"
+    """The mistake in one line; then the compiler's message up to its picture of the user's line."""
+    if unknown := _NO_FUNCTION.match(text):
+        first = f"the compiler knows no {unknown[1]}"
     else:
         first, _, text = text.partition("\n")
     picture = re.search(rf'File ".*{re.escape(os.path.basename(file))}", line \d+:\n(?:.*\n)*? *\^', text)

@@ -1,4 +1,4 @@
-"""What is known of a function when a kernel is compiled."""
+"""The values in a function that are known when a kernel is compiled."""
 
 import ast
 import inspect
@@ -20,7 +20,7 @@ _NOT_EVALUATED = ast.Lambda, ast.GeneratorExp, ast.ListComp, ast.NamedExpr, ast.
 class Known:
     """The values of names in a function.
 
-    values: of its static parameters; of loop variables and variables that are assigned once, as they become known
+    values: values of its static parameters; also those of loop variables and of variables that are assigned once
     """
 
     def __init__(self, function: FunctionType, tree: ast.FunctionDef, values: dict[str, Any]):
@@ -53,7 +53,7 @@ class Known:
             return UNKNOWN
         try:
             return eval(compile(ast.Expression(node), self._filename, "eval"), dict(names))
-        except Exception:  # of any kind: the compiler of the kernel reports it
+        except Exception:  # an expression may raise any exception, which the compiler of the kernel reports
             return UNKNOWN
 
     def called(self, node: ast.Call) -> Any:
@@ -63,7 +63,7 @@ class Known:
     def _may_evaluate(self, node: ast.AST) -> bool:
         if isinstance(node, ast.Attribute):
             owner = self.value(node.value)
-            is_of_module = isinstance(owner, ModuleType)  # which may also have names that only a compiler knows
+            is_of_module = isinstance(owner, ModuleType)  # a module may also have names that only a compiler knows
             return hasattr(owner, "_fields") or is_of_module and _may_be_known(getattr(owner, node.attr, UNKNOWN))
         if not isinstance(node, ast.Call):
             return not isinstance(node, _NOT_EVALUATED)
@@ -73,14 +73,14 @@ class Known:
         return may_call and not node.keywords
 
     def is_static(self, node: ast.expr) -> bool:
-        """Whether an expression reads a static parameter, or what is computed of one.
+        """Whether an expression reads a static parameter, or a value computed from one.
 
-        All else that is known stays in the text, since ``bind`` may give a global another value.
+        Other known values stay in the text as names, since ``bind`` may give a global another value.
         """
         return any(isinstance(part, ast.Name) and part.id in self.static for part in ast.walk(node))
 
     def keep(self, target: ast.expr, value: Any, source: ast.expr) -> bool:
-        """Whether a variable takes the place of its value from its assignment on, which then goes."""
+        """Whether a variable is replaced by its value from its assignment on, and the assignment is deleted."""
         if value is UNKNOWN or not isinstance(target, ast.Name):
             return False
         if target.id != "_":
@@ -95,16 +95,16 @@ class Known:
 
     def named(self, value: Any, name: str) -> ast.Name:
         """A global name for a value."""
-        found, k = name, 0
-        while self.globals.get(found, value) is not value or found in self.times_assigned or found in self._parameters:
+        unique, k = name, 0
+        while self.globals.get(unique, value) is not value or unique in self.times_assigned or unique in self._parameters:
             k += 1
-            found = f"{name}_{k}"
-        self.globals[found] = value
-        return ast.Name(found, ast.Load())
+            unique = f"{name}_{k}"
+        self.globals[unique] = value
+        return ast.Name(unique, ast.Load())
 
 
 def content(cell: Any) -> Any:
-    """The value in a cell of a closure; UNKNOWN where it is not bound yet."""
+    """The value in a cell of a closure; UNKNOWN if the cell is not bound yet."""
     try:
         return cell.cell_contents
     except ValueError:
@@ -112,9 +112,9 @@ def content(cell: Any) -> Any:
 
 
 def uses_static(function: Callable[..., Any]) -> bool:
-    """Whether a function, or one that it calls, has a static loop or calls a function with static parameters."""
+    """Whether a function, or a function that it calls, has a static loop or calls a function with static parameters."""
     functions: list[Any] = [function]
-    for reached in functions:  # the list grows meanwhile
+    for reached in functions:  # the loop appends to the list
         for value in (*globals_read(reached).values(), *cells_read(reached).values()):
             if value is static or (isinstance(value, FunctionType) and static_parameters(value)):
                 return True
@@ -125,7 +125,7 @@ def uses_static(function: Callable[..., Any]) -> bool:
 
 @lru_cache(MOST_KEPT)
 def read_annotations(function: Callable[..., Any]) -> dict[str, Any]:
-    """The annotations, evaluated; empty where one can't be."""
+    """The annotations, evaluated; empty if an annotation can't be evaluated."""
     try:
         return inspect.get_annotations(function, eval_str=True)
     except (NameError, AttributeError, TypeError):

@@ -1,7 +1,7 @@
-"""Mistakes in the text of a kernel or formula, found before anything is compiled: the error names the line.
+"""Mistakes in the text of a kernel or formula, found before anything is compiled, so that the error names the line.
 
-The rules hold for both backends, so that what only a GPU refuses is refused on a CPU too.  A function whose text is not
-known is left to the compiler.
+The rules are the same for both backends, so that a CPU also refuses what only a GPU can't do.  The compiler checks
+functions whose text is not known.
 """
 
 import ast
@@ -16,23 +16,23 @@ from .syntax_tree import syntax_tree
 from .text_rules import NUMBER, PARAMETER, VALUE, TextRules, kind_of
 
 LIBRARY = __name__.partition(".")[0] + "."
-Kinds = tuple[tuple[str, Any], ...]  # (name of a parameter, what is known of it)
+Kinds = tuple[tuple[str, Any], ...]  # (name of a parameter, its kind or record class)
 
 
 def check_kernel(kernel: FunctionType) -> None:
     """Raise KernelError for the first mistake in the text of a kernel or of a function that it calls."""
     context, *names = inspect.signature(kernel).parameters
-    found = read_annotations(kernel)
-    kinds = {name: kind_of(found[name]) if name in found else PARAMETER for name in names}
+    annotations = read_annotations(kernel)
+    kinds = {name: kind_of(annotations[name]) if name in annotations else PARAMETER for name in names}
     tree = _tree(kernel)
-    if tree and kind_of(found.get(context)) not in (None, NUMBER):
+    if tree and kind_of(annotations.get(context)) not in (None, NUMBER):
         call = f"def {kernel.__name__}(ctx, {context}, ...)"
         raise at_line(kernel, tree.lineno, f"the first parameter of a kernel is ctx: write {call}")
     _Program("kernel").check(kernel, tuple(kinds.items()))
 
 
 def check_formula(formula: FunctionType) -> None:
-    """The same for a formula of sweeps, whose parameters are numbers and which returns one."""
+    """Raise KernelError for the first mistake in a formula of sweeps, whose parameters and result are numbers."""
     program = _Program("formula")
     program.check(formula, tuple((name, VALUE) for name in inspect.signature(formula).parameters))
     check_returns(formula, "formula")
@@ -50,7 +50,7 @@ def _tree(function: FunctionType) -> Any:
 
 
 class _Program:
-    """A kernel or formula and the functions that it calls, each checked once for each kind of arguments."""
+    """A kernel or formula and the functions that it calls; each is checked once for each kind of arguments."""
 
     def __init__(self, role: str):
         self._role, self.is_formula = role, role == "formula"
@@ -67,12 +67,12 @@ class _Program:
         TextRules(function, tree, dict(kinds), role, self).check()
 
     def called(self, function: FunctionType, kinds: list[Any], is_value_used: bool) -> None:
-        """Check a function that is called.  kinds: of its first arguments"""
+        """Check a function that is called.  kinds: kinds of its first arguments"""
         if function.__module__.startswith(LIBRARY) or returns_static(function):
             return
-        names, found = inspect.signature(function).parameters, read_annotations(function)
-        given = dict(zip(names, kinds, strict=False))
-        known = {name: kind_of(found[name]) if name in found else given.get(name) for name in names}
+        names, annotations = inspect.signature(function).parameters, read_annotations(function)
+        passed = dict(zip(names, kinds, strict=False))
+        known = {name: kind_of(annotations[name]) if name in annotations else passed.get(name) for name in names}
         self.check(function, tuple((name, kind) for name, kind in known.items() if kind is not None))
         if is_value_used and not static_parameters(function):
             check_returns(function, "helper")

@@ -1,4 +1,4 @@
-"""What a kernel is compiled for, beside its function and its name."""
+"""The options with which a kernel is compiled, apart from its function and its name."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -12,9 +12,9 @@ from .bind import parameters
 class LaunchBounds(NamedTuple):
     """CUDA's __launch_bounds__.
 
-    max_threads: threads of a block at most
-    min_blocks:  blocks that a multiprocessor must be able to hold at a time, which bounds the registers of a thread;
-                 0: not given to the compiler, which may use fewer registers
+    max_threads: maximum number of threads of a block
+    min_blocks:  number of blocks that a multiprocessor must be able to hold at once, which bounds the registers of a
+                 thread; 0: no bound is passed to the compiler, which may then use fewer registers
     """
 
     max_threads: int
@@ -31,10 +31,10 @@ class KernelOptions:
     kinds:     a letter for each of ``parameters`` after ``ctx``: "i" int64, "f" float64; "": all int64
     elements:  dtype of ``load``, ``store`` and ``real``
     reduction: dtype and op of the steps of a reduction (``to_partials``, ``reduce``, ``reduce_and_round``, ...)
-    constants: parameters whose value the machine code may hold; not to be changed
-    aligned:   all arrays start at, and end on, multiples of 16 bytes
+    constants: parameters whose value may be compiled in; the mapping must not be changed
+    aligned:   all arrays start and end at multiples of 16 bytes
     bounds:    None: a block leaves room on its multiprocessor for other kernels
-    fused:     a product and the sum that takes it may become one instruction, which rounds once
+    fused:     a product and a sum of it may become one instruction, which rounds once
     shared_bytes: dynamic shared memory of a block
     """
 
@@ -48,7 +48,7 @@ class KernelOptions:
     shared_bytes: int = 0
 
     def kinds_of(self, kernel: Callable[..., Any]) -> str:
-        """``kinds``, with every letter that it leaves out."""
+        """``kinds`` with a letter for each parameter."""
         return self.kinds or "i" * (len(parameters(kernel)) - 1)
 
 

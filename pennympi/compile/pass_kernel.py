@@ -1,4 +1,4 @@
-"""What a backend gives for a pass: some sweeps of a box for one trip through memory."""
+"""The kernel of a pass, which a backend provides: it does some sweeps of a box in one trip through memory."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -8,10 +8,10 @@ from .options import LaunchBounds
 
 
 class Storage(NamedTuple):
-    """How the fields of a sweep lie in memory, and on what they are swept.
+    """The layout of a sweep's fields in memory, and the processors that sweep them.
 
-    lead:       elements of storage before the first one of a row, which may be read
-    plane, row: elements from a point to the next one in x, and in y
+    lead:       elements of readable storage before the first element of a row
+    plane, row: elements between neighbouring points in x, and in y
     processors: multiprocessors of the GPU; 1 on a CPU
     """
 
@@ -22,11 +22,11 @@ class Storage(NamedTuple):
 
 
 class PassKernel(NamedTuple):
-    """A kernel (ctx, sweeps: Pass) of ``depth`` sweeps, and how it is launched.
+    """A kernel (ctx, sweeps: Pass) of ``depth`` sweeps, and its launch.
 
     bounds, shared_bytes: as in ``KernelOptions``; the kernel is compiled with ``fused=False``
-    scratch_bytes: of memory at the address ``Pass.scratch``
-    launch:  (box, storage) -> blocks, threads of a block, cut; on a GPU the first two may be (x, y, z)
+    scratch_bytes: size of the memory at the address ``Pass.scratch``
+    launch:  (box, storage) -> blocks, threads of a block, cut; on a GPU blocks and threads may be (x, y, z)
     """
 
     kernel: Callable[..., None]

@@ -1,4 +1,4 @@
-"""What a function reads beside its arguments: globals, free variables, and attributes of modules among them."""
+"""The values that a function reads besides its arguments: globals, free variables, and attributes of modules."""
 
 import builtins
 import dis
@@ -14,7 +14,7 @@ Path = tuple[str, ...]
 
 
 class Reads(NamedTuple):
-    """The paths that code and the functions nested in it read: a name, and the attributes that are read of its value."""
+    """The paths that code and the functions nested in it read: a name, and the attributes read from its value."""
 
     of_globals: tuple[Path, ...]
     of_cells: tuple[Path, ...]
@@ -22,7 +22,7 @@ class Reads(NamedTuple):
 
 @cache
 def reads(code: CodeType) -> Reads:
-    """What code reads."""
+    """The paths that code reads."""
     of_globals: list[list[str]] = []
     of_cells: list[list[str]] = []
     path: list[str] = []
@@ -36,37 +36,37 @@ def reads(code: CodeType) -> Reads:
                 of_globals.append(path)
             elif operation == "LOAD_DEREF":
                 of_cells.append(path)
-    nested = [reads(one) for one in code.co_consts if isinstance(one, CodeType)]
+    nested = [reads(const) for const in code.co_consts if isinstance(const, CodeType)]
     return Reads(
-        tuple(dict.fromkeys(chain(map(tuple, of_globals), *(one.of_globals for one in nested)))),
-        tuple(dict.fromkeys(chain(map(tuple, of_cells), *(one.of_cells for one in nested)))),
+        tuple(dict.fromkeys(chain(map(tuple, of_globals), *(inner.of_globals for inner in nested)))),
+        tuple(dict.fromkeys(chain(map(tuple, of_cells), *(inner.of_cells for inner in nested)))),
     )
 
 
 def cells_of(function: FunctionType) -> dict[str, Any]:
-    """{free variable: its value}, without those that have none yet."""
+    """{free variable: its value}, without variables that have no value yet."""
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)
     return {name: cell.cell_contents for name, cell in cells if cell != CellType()}
 
 
 def globals_read(function: FunctionType) -> dict[Path, Any]:
-    """{path: value} of the globals that a function reads, and of what it reads of modules by way of them."""
+    """{path: value} of the globals that a function reads; a path goes through modules to a value that is none."""
     return _values(vars(builtins) | function.__globals__, reads(function.__code__).of_globals)
 
 
 def cells_read(function: FunctionType) -> dict[Path, Any]:
-    """The same for its free variables."""
+    """{path: value} of the free variables that a function reads, as ``globals_read``."""
     return _values(cells_of(function), reads(function.__code__).of_cells)
 
 
 def _values(scope: Mapping[str, Any], paths: Iterable[Path]) -> dict[Path, Any]:
-    """{path: value}.  A path ends at the first value that is no module; None for a name that is not there."""
-    found: dict[Path, Any] = {}
+    """{path: value}.  A path ends at the first value that is not a module; the value of an undefined name is None."""
+    values: dict[Path, Any] = {}
     for name, *attributes in paths:
         value, length = scope.get(name), 1
         for attribute in attributes:
             if not isinstance(value, ModuleType):
                 break
             value, length = getattr(value, attribute, None), length + 1
-        found[(name, *attributes[: length - 1])] = value
-    return found
+        values[(name, *attributes[: length - 1])] = value
+    return values

@@ -1,4 +1,4 @@
-"""What Python has and a kernel has not: because no backend compiles it, or a GPU would not, though a CPU does."""
+"""Python that no kernel may use: no backend compiles it, or a CPU does and a GPU does not."""
 
 import ast
 import math
@@ -6,7 +6,7 @@ from typing import Any
 
 _TEXT = "a kernel makes no texts: print('i', i) prints texts and numbers side by side"
 _NO_LIST = "a GPU has no {}: write a tuple, such as (1.0, 2.0), or pass an array"
-_NO_RAISE = "a GPU drops {}: write a number to an array, and let the host look at it"
+_NO_RAISE = "a GPU drops {}: write a number to an array, and check it on the host"
 _NO_TRY = "a kernel has no {}: put it around the launch"
 _OUTSIDE = "a kernel has no {}: write it outside the kernel"
 _NO_YIELD = "a kernel has no {}: write a loop"
@@ -32,7 +32,7 @@ NODES: dict[type[ast.AST], str] = {
     ast.ClassDef: _OUTSIDE.format("class"),
     ast.Global: "a kernel sets no globals: write the value to an array",
     ast.Nonlocal: "a kernel sets no variable of a function around it: write the value to an array",
-    ast.Delete: "a kernel has no del: leave it away",
+    ast.Delete: "a kernel has no del: leave it out",
     ast.NamedExpr: "a kernel has no :=, so assign on a line of its own",
 }
 
@@ -40,7 +40,7 @@ BUILTINS = {
     "abs", "bool", "complex", "divmod", "enumerate", "float", "int", "isinstance", "len", "max", "min", "ord", "pow",
     "print", "range", "round", "slice", "sum", "tuple", "type", "zip",
 }  # fmt: skip
-STATIC_ONLY = {"all", "any"}  # of a generator over static(...)
+STATIC_ONLY = {"all", "any"}  # functions that take a generator over static(...), and nothing else
 _NUMPY = {
     "arccos", "arcsin", "arctan", "arctan2", "cos", "cosh", "degrees", "fmax", "fmin", "hypot", "isnan", "log", "log10",
     "log2", "maximum", "minimum", "radians", "real", "sin", "sinh", "tan", "tanh",
@@ -54,7 +54,7 @@ _RANDOM = {"random", "numpy.random", "secrets"}
 
 
 def why_not_builtin(name: str) -> str:
-    """Why a kernel may not call a function of Python; empty where it may."""
+    """Why a kernel may not call a builtin function of Python; "" if it may."""
     if name in BUILTINS:
         return ""
     if name in ("list", "dict", "set", "frozenset", "sorted"):
@@ -65,7 +65,7 @@ def why_not_builtin(name: str) -> str:
 
 
 def why_not_of_module(module: str, name: str, value: Any) -> str:
-    """Why a kernel may not call a function of a module; empty where it may."""
+    """Why a kernel may not call a function of a module; "" if it may."""
     if module in _RANDOM:
         return "a GPU has no random numbers here: pass them in an array"
     if module == "math" and name in _NOT_MATH:

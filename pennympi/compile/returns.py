@@ -1,4 +1,4 @@
-"""Whether a function returns a value on every path, told from its syntax tree."""
+"""Whether a function returns a value on every path, determined from its syntax tree."""
 
 import ast
 from types import FunctionType
@@ -13,7 +13,7 @@ def always_returns(function: FunctionType, tree: ast.FunctionDef) -> bool:
 
 
 def _ends(body: list[ast.stmt], known: Known) -> bool:
-    """Whether lines always end in a return."""
+    """Whether a list of statements always ends in a return."""
     return any(_leaves(line, known) for line in body)
 
 
@@ -34,9 +34,9 @@ def _leaves(line: ast.stmt, known: Known) -> bool:
 
 
 def _inside(tree: ast.AST) -> list[ast.AST]:
-    """The nodes of a function, without those of functions inside it."""
+    """The nodes of a function, without the nodes of nested functions."""
     nodes = list(ast.iter_child_nodes(tree))
-    for node in nodes:  # the list grows meanwhile
+    for node in nodes:  # the loop appends to the list
         if not isinstance(node, ast.FunctionDef | ast.Lambda):
             nodes += ast.iter_child_nodes(node)
     return nodes

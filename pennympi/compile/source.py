@@ -11,30 +11,30 @@ from .syntax_tree import syntax_tree
 
 
 class StaticError(TypeError):
-    """A static loop or parameter depends on what is not known when the kernel is compiled."""
+    """A static loop or parameter depends on a value that is not known when the kernel is compiled."""
 
 
 def place(function: Any, line: int | None = None) -> str:
-    """The file and line of a function, or of a line in it: "file:line", from the current folder on."""
+    """The place of a function, or of a line in it: "file:line", relative to the current folder."""
     return f"{function.__code__.co_filename.removeprefix(_folder())}:{line or function.__code__.co_firstlineno}"
 
 
 def _folder() -> str:
     try:
         return os.path.join(os.getcwd(), "")
-    except OSError:  # it was removed
+    except OSError:  # the current folder was removed
         return ""
 
 
 def at_line(function: Any, line: int | None, what: str) -> KernelError:
-    """The error for a mistake in a line of a function."""
+    """The error for a mistake in a line of a function.  what: the message"""
     return KernelError(f"{place(function, line)}: {what}")
 
 
 def tree_of(function: FunctionType, what: str = "a static loop") -> ast.FunctionDef:
-    """The tree of a function's text, without its decorators.  Raises StaticError where the text is not to be had.
+    """The tree of a function's text, without its decorators.  Raises StaticError if the text can't be read.
 
-    what: it is for
+    what: subject of the message, which needs the text
     """
     tree = copy.deepcopy(syntax_tree(function.__code__, function.__globals__))
     if isinstance(tree, ast.FunctionDef):
@@ -47,8 +47,8 @@ def tree_of(function: FunctionType, what: str = "a static loop") -> ast.Function
 
 
 def code_of(tree: ast.FunctionDef, cells: tuple[str, ...], original: CodeType) -> CodeType:
-    """The code object of a function nested in one with the variables ``cells``.  original: whose name it gets"""
-    nested = ast.FunctionDef(**vars(tree) | {"name": "function_"})  # the own name may be a global that it calls
+    """The code object of a function nested in a function with the variables ``cells``, with the name of ``original``."""
+    nested = ast.FunctionDef(**vars(tree) | {"name": "function_"})  # its own name may be a global that it calls
     maker = ast.parse(f"def make({', '.join(cells)}): pass")
     assert isinstance(maker.body[0], ast.FunctionDef)
     maker.body[0].body = [nested]

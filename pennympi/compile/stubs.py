@@ -1,7 +1,7 @@
-"""Stand-ins, in the implementations of primitives, for instructions and numbers that each compilation makes anew.
+"""Stubs, in the implementations of primitives, of the instructions and numbers that are made for each kernel.
 
-An implementation names them like any other global; ``bind`` replaces each by what the kernel's dtype, op and team need.
-If one is not replaced, an error names it, as for the primitives.
+An implementation names a stub like any other global.  ``bind`` replaces the stub by the instruction or number for the
+kernel's dtype, op and team.  If a stub is not replaced, an error names it, as for a primitive.
 """
 
 from typing import Any
@@ -12,7 +12,7 @@ instruction: Any = stub_of
 
 
 def number(name: str, doc: str) -> Any:
-    """Stands for a constant."""
+    """The stub of a constant."""
 
     def stub() -> None: ...
 

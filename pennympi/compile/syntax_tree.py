@@ -1,4 +1,4 @@
-"""The syntax tree of a function, whose text unlike bytecode is the same in all versions of Python."""
+"""The syntax tree of a function: unlike its bytecode, its text is the same in all versions of Python."""
 
 import ast
 import linecache
@@ -10,30 +10,30 @@ Place = tuple[str, int, tuple[str, ...]]  # the name of a function, its first li
 
 
 def syntax_tree(code: CodeType, scope: dict[str, Any]) -> ast.FunctionDef | ast.Lambda | None:
-    """The tree of what code was compiled from; None where its text is not known, or another one by now.
+    """The tree of the text from which code was compiled; None if the text is unknown or has changed.
 
-    scope: the globals of its function, which tell where the text of a module in an archive is
+    scope: globals of the function, which tell where the text of a module in an archive is
     """
     codes, trees = _functions("".join(linecache.getlines(code.co_filename, scope)))
-    found = trees.get(_place_of_code(code), ())
-    return found[0] if code in codes and len(found) == 1 else None
+    matches = trees.get(_place_of_code(code), ())
+    return matches[0] if code in codes and len(matches) == 1 else None
 
 
 def text_of_tree(code: CodeType, scope: dict[str, Any]) -> str | None:
-    """The same tree as text."""
+    """The tree of ``syntax_tree`` as text."""
     return _as_text(tree, "decorator_list") if (tree := syntax_tree(code, scope)) else None
 
 
 @lru_cache(256)
 def _functions(text: str) -> tuple[set[CodeType], dict[Place, list[ast.FunctionDef | ast.Lambda]]]:
-    """The code of all functions of a text, and their trees."""
+    """The code objects of all functions in a text, and {place: trees}."""
     try:
         module = ast.parse(text)
         codes = [compile(module, "", "exec", dont_inherit=True)]
     except (SyntaxError, ValueError):
         return set(), {}
-    for code in codes:  # the list grows meanwhile
-        codes += [one for one in code.co_consts if isinstance(one, CodeType)]
+    for code in codes:  # the loop appends to the list
+        codes += [const for const in code.co_consts if isinstance(const, CodeType)]
     trees: dict[Place, list[ast.FunctionDef | ast.Lambda]] = {}
     for node in ast.walk(module):
         if isinstance(node, ast.FunctionDef | ast.Lambda):
@@ -47,12 +47,12 @@ def _place_of_code(code: CodeType) -> Place:
 
 def _place_of_tree(node: ast.FunctionDef | ast.Lambda) -> Place:
     name, decorators = (node.name, node.decorator_list) if isinstance(node, ast.FunctionDef) else ("<lambda>", [])
-    parameters = tuple(one.arg for one in (*node.args.posonlyargs, *node.args.args))
-    return name, min(one.lineno for one in (node, *decorators)), parameters
+    parameters = tuple(parameter.arg for parameter in (*node.args.posonlyargs, *node.args.args))
+    return name, min(part.lineno for part in (node, *decorators)), parameters
 
 
 def _as_text(node: Any, *without: str) -> str:
-    """A tree without what is empty, since each version of Python adds fields.  without: fields of its root"""
+    """A tree as text, without empty fields, since each version of Python adds fields.  without: fields of its root"""
     if isinstance(node, list):
         return f"[{', '.join(map(_as_text, node))}]"
     if not isinstance(node, ast.AST):

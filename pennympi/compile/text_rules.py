@@ -1,4 +1,4 @@
-"""The rules that the text of one function keeps, told from its syntax tree."""
+"""The rules for the text of a function, which are checked on its syntax tree."""
 
 import ast
 import builtins
@@ -19,7 +19,7 @@ from .known import UNKNOWN, Known, content, is_load, read_annotations
 from .source import at_line
 from .threads import misplaced
 
-ARRAY, WORDS, NUMBER, PARAMETER, VALUE = "array", "words", "number", "parameter", "value"  # what a parameter is
+ARRAY, WORDS, NUMBER, PARAMETER, VALUE = "array", "words", "number", "parameter", "value"  # kinds of parameters
 _ACCESSORS = {ARRAY: ("load", "store"), PARAMETER: ("load", "store"), WORDS: ("read_epoch", "write_epoch")}
 _IN_FORMULAS = ("real", "product", "multiply_add", "bits", "static")
 _PASS = "pass it as a parameter, such as n: int"
@@ -28,7 +28,7 @@ _PRIMITIVES = {name for name, value in vars(block).items() if hasattr(value, "is
 
 
 def kind_of(annotation: Any) -> Any:
-    """What is known of a parameter with this annotation; the class itself for a record; None: nothing."""
+    """The kind of a parameter with this annotation: a text, the class of a record, or None if it is unknown."""
     if annotation == block.Elements:
         return ARRAY
     if annotation == block.Words:
@@ -39,7 +39,7 @@ def kind_of(annotation: Any) -> Any:
 
 
 class Program(Protocol):
-    """What a function belongs to (``mistakes.py``)."""
+    """The program that a function belongs to (``mistakes.py``)."""
 
     is_formula: bool
 
@@ -47,9 +47,9 @@ class Program(Protocol):
 
 
 class TextRules(ast.NodeVisitor):
-    """Checks one function.
+    """Checks a function.
 
-    kinds: what is known of its parameters: one of the names above, or the class of a record
+    kinds: {parameter: its kind, or the class of a record}
     role:  "kernel", "formula" or "helper"
     """
 
@@ -57,8 +57,8 @@ class TextRules(ast.NodeVisitor):
         self._function, self._tree, self._role, self._program = function, tree, role, program
         self._known, self._local = Known(function, tree, {}), _names_bound(tree)
         self._kinds = {name: kind for name, kind in kinds.items() if name not in self._known.times_assigned}
-        self._unused: set[ast.AST] = set()  # calls whose value nothing takes
-        self._texts: dict[str, tuple[bool, int]] = {}  # of a variable: whether a text is assigned to it, and where
+        self._unused: set[ast.AST] = set()  # calls whose value is not used
+        self._texts: dict[str, tuple[bool, int]] = {}  # {variable: (whether a text is assigned to it, line)}
         self._depth = 0
 
     def check(self) -> None:
@@ -77,21 +77,21 @@ class TextRules(ast.NodeVisitor):
     # Names ------------------------------------------------------------------------------
 
     def _value(self, node: ast.expr) -> Any:
-        """The value of a name, or of what a module has under a name; UNKNOWN for all else."""
+        """The value of a name or of an attribute of a module; UNKNOWN for any other expression."""
         if isinstance(node, ast.Name):
             return UNKNOWN if node.id in self._local else self._known.lookup(node.id)
         owner = self._value(node.value) if isinstance(node, ast.Attribute) else UNKNOWN
         return getattr(owner, node.attr, UNKNOWN) if isinstance(owner, ModuleType) else UNKNOWN  # type: ignore[attr-defined]
 
     def _kind(self, node: ast.expr) -> Any:
-        """What is known of an expression, as of a parameter."""
+        """The kind of an expression, as ``kind_of`` has it for a parameter."""
         if isinstance(node, ast.Name):
             return self._kinds.get(node.id)
         if isinstance(node, ast.Attribute) and hasattr(record := self._kind(node.value), "_fields"):
             return kind_of(read_annotations(record).get(node.attr))
         if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
-            found = {self._kind(node.left), self._kind(node.right)}
-            return next((kind for kind in (ARRAY, WORDS) if kind in found), None)
+            kinds = {self._kind(node.left), self._kind(node.right)}
+            return next((kind for kind in (ARRAY, WORDS) if kind in kinds), None)
         return None
 
     def visit_Name(self, node: ast.Name) -> None:
@@ -106,15 +106,16 @@ class TextRules(ast.NodeVisitor):
         if name in _PRIMITIVES:
             return f": from {block.__name__} import {name}"
         names = {*self._local, *self._known.globals, *self._known.cells, *_PRIMITIVES, *refused.BUILTINS}
-        return _near(name, names)
+        return _suggestion(name, names)
 
     def visit_Attribute(self, node: ast.Attribute) -> None:
         self.visit(node.value)
         owner, kind, text = self._value(node.value), self._kind(node.value), ast.unparse(node.value)
         if isinstance(owner, ModuleType) and not hasattr(owner, node.attr):
-            raise self._mistake(node, f"module {owner.__name__} has no '{node.attr}'{_near(node.attr, vars(owner))}")
+            suggestion = _suggestion(node.attr, vars(owner))
+            raise self._mistake(node, f"module {owner.__name__} has no '{node.attr}'{suggestion}")
         if hasattr(kind, "_fields") and not hasattr(kind, node.attr):
-            raise self._mistake(node, f"{kind.__name__} has no field '{node.attr}'{_near(node.attr, kind._fields)}")
+            raise self._mistake(node, f"{kind.__name__} has no field '{node.attr}'{_suggestion(node.attr, kind._fields)}")
         if kind in _ACCESSORS:
             raise self._mistake(node, f"{text} is an address in a kernel and has no '{node.attr}': {_PASS}")
         if kind in (NUMBER, VALUE):
@@ -178,7 +179,7 @@ class TextRules(ast.NodeVisitor):
         self._arguments(node)
 
     def _why_not(self, node: ast.Call, called: Any) -> str:
-        """Why a kernel may not call what is no plain function."""
+        """Why a kernel may not call an object that is not a plain function; "" if it may."""
         if isinstance(node.func, ast.Attribute):
             owner = self._value(node.func.value)
             return refused.why_not_of_module(owner.__name__, node.func.attr, called)
@@ -206,11 +207,13 @@ class TextRules(ast.NodeVisitor):
             self._program.called(called, kinds, node not in self._unused)
 
     def _check_signature(self, node: ast.Call, called: Any) -> None:
-        if any(isinstance(one, ast.Starred) for one in node.args) or any(one.arg is None for one in node.keywords):
+        if any(isinstance(argument, ast.Starred) for argument in node.args):
+            return
+        if any(keyword.arg is None for keyword in node.keywords):
             return
         signature = inspect.signature(called)
         try:
-            signature.bind(*node.args, **{str(one.arg): one.value for one in node.keywords})
+            signature.bind(*node.args, **{str(keyword.arg): keyword.value for keyword in node.keywords})
         except TypeError as error:
             names = ", ".join(signature.parameters)
             raise self._mistake(node, f"{called.__name__}({names}): {error}") from None
@@ -226,7 +229,8 @@ class TextRules(ast.NodeVisitor):
     def _arguments(self, node: ast.Call) -> None:
         if self._over_static(node):
             self.generic_visit(node.args[0])
-        for argument in (*node.args[self._over_static(node) :], *(one.value for one in node.keywords)):
+        arguments = (*node.args[self._over_static(node) :], *(keyword.value for keyword in node.keywords))
+        for argument in arguments:
             self.visit(argument)
 
     # Statements -------------------------------------------------------------------------
@@ -270,20 +274,20 @@ class TextRules(ast.NodeVisitor):
         self.generic_visit(node)
 
     def _check_first_values(self) -> None:
-        """Variables that only += and the like assign to."""
+        """Raise KernelError for a variable to which only += and the like assign."""
         added = [node.target for node in ast.walk(self._tree) if isinstance(node, ast.AugAssign)]
         names = [node for node in added if isinstance(node, ast.Name)]
         for node in names:
             times = sum(name.id == node.id for name in names)
-            is_parameter = any(one.arg == node.id for one in ast.walk(self._tree) if isinstance(one, ast.arg))
+            is_parameter = any(part.arg == node.id for part in ast.walk(self._tree) if isinstance(part, ast.arg))
             if self._known.times_assigned[node.id] == times and not is_parameter:
                 raise self._mistake(node, f"{node.id} has no value yet: write {node.id} = 0.0 before the loop")
 
 
-def _near(name: str, names: Any) -> str:
-    """A question about the name that was meant, where one is like it."""
-    found = difflib.get_close_matches(name, list(names), 1)
-    return f": did you mean {found[0]}?" if found else ""
+def _suggestion(name: str, names: Any) -> str:
+    """A question that suggests the most similar name, if a name is similar."""
+    similar = difflib.get_close_matches(name, list(names), 1)
+    return f": did you mean {similar[0]}?" if similar else ""
 
 
 def _names_bound(tree: ast.AST) -> set[str]:

@@ -1,4 +1,4 @@
-"""Static loops and static parameters, written out before a compiler sees them: Numba unrolls no loop over a tuple.
+"""Static loops and static parameters, written out before compiling, since Numba unrolls no loop over a tuple.
 
     @unrolled
     def row(u, d):
@@ -7,11 +7,12 @@
     def level(depth: Static[int], u): ...
     specialised(level, 3)                                      # level(u), in which depth is 3
 
-Known are: the numbers, texts and tuples in a function's globals and closure, its ``Static`` parameters, the variable of a
-loop over ``static(...)``, and a variable that is assigned once, from what is known.  A condition that is known leaves one
-of its branches.  A call of a function with ``Static`` parameters becomes a call of its copy for these values; a call of a
-function that returns ``Static`` becomes its result.  A generator over ``static(...)`` may stand in tuple, sum, min, max,
-all and any.  Triton (tl.static_range, tl.constexpr), Taichi (ti.static) and Warp do the same.
+Known values are: the numbers, texts and tuples in a function's globals and closure, its ``Static`` parameters, the
+variable of a loop over ``static(...)``, and a variable with a single assignment, of a known value.  A known condition
+leaves only the branch that is taken.  A call of a function with ``Static`` parameters becomes a call of its copy for
+these values; a call of a function that returns ``Static`` becomes its result.  A generator over ``static(...)`` may be
+the argument of tuple, sum, min, max, all and any.  Triton (tl.static_range, tl.constexpr), Taichi (ti.static) and Warp
+work the same way.
 """
 
 import ast
@@ -32,9 +33,9 @@ _LEAVES = ast.Return, ast.Raise, ast.Continue, ast.Break
 
 
 def specialised(function: Callable[..., Any], *values: Any) -> FunctionType:
-    """The function for these values of its ``Static`` parameters, in order; everything static is written out.
+    """A copy of a function for these values of its ``Static`` parameters, in order, with all static parts written out.
 
-    Raises StaticError, a TypeError: a value that must be known is not; too many values; not a plain function.
+    Raises StaticError, a TypeError, for an unknown value that must be known, too many values, or no plain function.
     """
     if not isinstance(function, FunctionType):
         raise StaticError(f"static parameters belong to a plain Python function, and {type(function).__name__} is none")
@@ -46,16 +47,16 @@ def specialised(function: Callable[..., Any], *values: Any) -> FunctionType:
 
 
 def unrolled(function: Callable[..., Any]) -> FunctionType:
-    """The function, with its static loops, and those of the functions that it calls, written out."""
+    """A copy of a function in which its static loops, and those of the functions that it calls, are written out."""
     return specialised(function)
 
 
 def _written(function: Any, values: tuple[tuple[str, Any], ...]) -> FunctionType:
-    """The function for some values.  Copies of functions of the library are kept: what they read never changes."""
+    """The copy for some values.  Copies of the library's functions are kept, since what they read never changes."""
     if not values and not uses_static(function):
         return function
     if function.__module__.startswith(__name__.split(".")[0] + "."):
-        types = tuple(type(value) for _, value in values)  # since 1 == 1.0 == True
+        types = tuple(type(value) for _, value in values)  # 1, 1.0 and True are equal, but not the same value
         return _kept(function, values, types)
     return _Writer(function, dict(values)).function()
 
@@ -66,7 +67,7 @@ def _kept(function: FunctionType, values: tuple[tuple[str, Any], ...], types: tu
 
 
 class _Writer(ast.NodeTransformer):
-    """Writes out one function for some values."""
+    """Writes out a function for some values."""
 
     def __init__(self, function: FunctionType, values: dict[str, Any]):
         self._function = function
@@ -80,29 +81,30 @@ class _Writer(ast.NodeTransformer):
         if lacking := [name for name in static_parameters(original) if name not in values]:
             raise StaticError(f"{place(original)}: {original.__name__} needs values of {', '.join(lacking)}")
         self._tree.body = self._lines(self._tree.body) or [ast.Pass()]
-        self._tree.args = self._other_parameters()
+        self._tree.args = self._remaining_parameters()
         code = code_of(self._tree, tuple(self._known.cells), original.__code__)
-        left = [one for name, one in inspect.signature(original).parameters.items() if name not in values]
-        defaults = tuple(p.default for p in left if p.default is not p.empty and p.kind is not p.KEYWORD_ONLY)
+        remaining = [p for name, p in inspect.signature(original).parameters.items() if name not in values]
+        defaults = tuple(p.default for p in remaining if p.default is not p.empty and p.kind is not p.KEYWORD_ONLY)
         closure = tuple(self._known.cells[name] for name in code.co_freevars)
         result = FunctionType(code, self._known.globals, original.__name__, defaults or None, closure)
         result.__kwdefaults__ = original.__kwdefaults__
-        result.__annotations__ = {name: one for name, one in original.__annotations__.items() if name not in values}
+        annotations = original.__annotations__.items()
+        result.__annotations__ = {name: annotation for name, annotation in annotations if name not in values}
         result.__module__, result.__doc__ = original.__module__, original.__doc__
         result.written_from = original, tuple(sorted(values.items()))  # type: ignore[attr-defined]  # for its key
-        result.tree = self._tree  # type: ignore[attr-defined]  # for those who write more
+        result.tree = self._tree  # type: ignore[attr-defined]  # for ``checked``
         shown = ", ".join(f"{name}={value}" for name, value in values.items() if is_constant(value))
         result.__qualname__ = original.__qualname__ + (f"[{shown}]" if shown else "")
         return result
 
-    def _other_parameters(self) -> ast.arguments:
-        """The parameters that get no value here, without their defaults."""
-        given = self._tree.args
+    def _remaining_parameters(self) -> ast.arguments:
+        """The parameters that get no value, without their defaults."""
+        old = self._tree.args
         positional, named, keywords = (
             [node for node in nodes if node.arg not in self._values]
-            for nodes in (given.posonlyargs, given.args, given.kwonlyargs)
+            for nodes in (old.posonlyargs, old.args, old.kwonlyargs)
         )
-        return ast.arguments(positional, named, given.vararg, keywords, [None] * len(keywords), given.kwarg, [])
+        return ast.arguments(positional, named, old.vararg, keywords, [None] * len(keywords), old.kwarg, [])
 
     def _refuse(self, node: ast.AST, why: str) -> StaticError:
         return StaticError(f"{place(self._function, getattr(node, 'lineno', None))}: {why}")
@@ -116,7 +118,7 @@ class _Writer(ast.NodeTransformer):
         return value
 
     def _bounds(self, call: ast.expr) -> range | None:
-        """The numbers of ``static(...)``; None for anything else."""
+        """The range of ``static(...)``; None for any other expression."""
         if not isinstance(call, ast.Call) or not isinstance(call.func, ast.Name):
             return None
         if self._known.lookup(call.func.id) is not static:
@@ -126,7 +128,7 @@ class _Writer(ast.NodeTransformer):
     # Expressions
 
     def visit(self, node: ast.AST) -> Any:
-        """What stands in place of a node: a constant where its value is known."""
+        """The replacement of a node: a constant if its value is known and static."""
         if not isinstance(node, ast.expr) or isinstance(node, ast.Constant) or not is_load(node):
             return super().visit(node)
         if not self._known.is_static(node):
@@ -148,7 +150,7 @@ class _Writer(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def _call(self, node: ast.Call, called: FunctionType) -> Any:
-        """A call of a plain function: of its copy for the values of its static parameters."""
+        """A call of a plain function, replaced by a call of its copy for the values of its static parameters."""
         wanted, parameters = static_parameters(called), inspect.signature(called).parameters
         names = list(parameters)
         values = {name: parameters[name].default for name in wanted if parameters[name].default is not inspect._empty}
@@ -187,16 +189,16 @@ class _Writer(ast.NodeTransformer):
         self._known.values.pop(target.id, None)
 
     def _joined(self, node: ast.Call, parts: list[ast.expr]) -> ast.expr:
-        """tuple(...), sum(...) and so on of the parts."""
-        name, others = ast.unparse(node.func), [self.visit(argument) for argument in node.args[1:]]
+        """A call of tuple, sum, min, max, all or any, written out for the elements."""
+        name, arguments = ast.unparse(node.func), [self.visit(argument) for argument in node.args[1:]]
         if name == "tuple":
             return ast.Tuple(parts, ast.Load())
         if name in ("all", "any"):
             joins = ast.And() if name == "all" else ast.Or()
             return ast.BoolOp(joins, parts) if len(parts) > 1 else [*parts, ast.Constant(name == "all")][0]
         if name == "sum":
-            return reduce(lambda x, y: ast.BinOp(x, ast.Add(), y), [*others, *parts] or [ast.Constant(0)])
-        return ast.Call(node.func, [*parts, *others], node.keywords)
+            return reduce(lambda x, y: ast.BinOp(x, ast.Add(), y), [*arguments, *parts] or [ast.Constant(0)])
+        return ast.Call(node.func, [*parts, *arguments], node.keywords)
 
     def visit_IfExp(self, node: ast.IfExp) -> Any:
         chosen = self._known.value(node.test)
@@ -205,7 +207,7 @@ class _Writer(ast.NodeTransformer):
         return self.visit(node.body if chosen else node.orelse)
 
     def visit_BoolOp(self, node: ast.BoolOp) -> Any:
-        """Without the operands that are known and decide nothing."""
+        """The operation without known operands that do not decide it."""
         decides, operands = isinstance(node.op, ast.Or), []
         for operand in node.values:
             value = self._known.value(operand)
@@ -220,14 +222,14 @@ class _Writer(ast.NodeTransformer):
     # Statements
 
     def _lines(self, body: list[ast.stmt]) -> list[ast.stmt]:
-        """The lines of a block, written out; none after one that leaves it."""
-        found: list[ast.stmt] = []
+        """The lines of a block, written out, up to the first that leaves the block."""
+        result: list[ast.stmt] = []
         for line in body:
             written = self.visit(line)
-            found += written if isinstance(written, list) else [written]
-            if found and isinstance(found[-1], _LEAVES):
+            result += written if isinstance(written, list) else [written]
+            if result and isinstance(result[-1], _LEAVES):
                 break
-        return found
+        return result
 
     def visit_For(self, node: ast.For) -> Any:
         numbers = self._bounds(node.iter)
@@ -235,14 +237,14 @@ class _Writer(ast.NodeTransformer):
             return self._block(node)
         if not isinstance(node.target, ast.Name) or node.orelse or _leaves(node.body):
             raise self._refuse(node, "a static loop has one variable, and no break, continue or else")
-        found: list[ast.stmt] = []
+        result: list[ast.stmt] = []
         self._known.static.add(node.target.id)
         for k in numbers:
             self._known.values[node.target.id] = k
-            found += self._lines(copy.deepcopy(node.body))
-            if found and isinstance(found[-1], ast.Return):
+            result += self._lines(copy.deepcopy(node.body))
+            if result and isinstance(result[-1], ast.Return):
                 break
-        return found
+        return result
 
     def visit_While(self, node: ast.While) -> Any:
         return self._block(node)

@@ -14,21 +14,21 @@ _runtime = cupy.cuda.runtime
 
 
 def make_backend(job: Job, heap_bytes: int | None) -> Backend:
-    """The backend of one team.  Collective.  heap_bytes: see ``pennympi.init``"""
+    """The backend of a team.  Collective.  heap_bytes: see ``pennympi.init``"""
     joined, numbers = world.join(job, heap_bytes)
-    facts = _runtime.getDeviceProperties(joined.device)
-    cc = (facts["major"], facts["minor"])
-    # Under MPS a PE sees its share of the device; all PEs must cut work alike.
-    # One block a multiprocessor: the rest of it is for the user's kernels and for puts.
-    max_blocks = min(job.gather(facts["multiProcessorCount"], "look at the devices"))
-    # Where PEs share the device, their shares may have multiprocessors in common: not all blocks would find one.
+    properties = _runtime.getDeviceProperties(joined.device)
+    cc = (properties["major"], properties["minor"])
+    # Under MPS a PE sees its share of the device, but all PEs must cut work alike, so the smallest share counts.
+    # A launch has at most one block for each multiprocessor, which leaves room for the user's kernels and for puts.
+    max_blocks = min(job.gather(properties["multiProcessorCount"], "look at the devices"))
+    # If PEs share the device, their shares may have multiprocessors in common, so some blocks would find none free.
     n_sharing = max(job.gather(joined.n_sharing, "look at the devices"))
     heap = Heap(job, joined.segments, joined.setup)
     peers = Peers(job, joined, numbers, heap, cc)
     compiler = Compiler(peers, cc)
     return Backend(
         name="cuda",
-        device_name=facts["name"].decode(),
+        device_name=properties["name"].decode(),
         bus_id=_runtime.deviceGetPCIBusId(joined.device),
         max_blocks=max_blocks,
         resident_blocks=max_blocks * 7 // 8 if n_sharing > 1 else max_blocks,

@@ -1,1 +1,1 @@
-"""The backend of a machine without a GPU: shared memory, and kernels by numba.njit."""
+"""The backend of a machine without GPUs: shared memory, and kernels by numba.njit."""

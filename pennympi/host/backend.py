@@ -12,14 +12,14 @@ from .runtime.streams import Streams
 
 
 def make_backend(job: Job, heap_bytes: int | None) -> Backend:
-    """The backend of one team.  Collective.  heap_bytes: see ``pennympi.init``"""
+    """The backend of a team.  Collective.  heap_bytes: see ``pennympi.init``"""
     heap = Heap(job, heap_bytes)
     peers = Peers(job, heap)
     return Backend(
         name="host",
         device_name=processor(),
         bus_id="",
-        max_blocks=1,  # blocks run one after another: more of them only cost
+        max_blocks=1,  # blocks run one after another, so more blocks only cost time
         resident_blocks=1,
         shared=peers.shared,
         buffer_bytes=1 << 20,
@@ -32,7 +32,7 @@ def make_backend(job: Job, heap_bytes: int | None) -> Backend:
 
 
 def processor() -> str:
-    """What the CPU calls itself, and how many cores of it there are."""
+    """The model name of the CPU, and the number of its cores."""
     try:
         with open("/proc/cpuinfo") as lines:
             name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))

@@ -1,1 +1,1 @@
-"""The job: its processes, how they meet, how they show that they are alive, and how they end."""
+"""The job: its processes, their meetings, their signs of life, and their end."""

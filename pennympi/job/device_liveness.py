@@ -1,4 +1,4 @@
-"""Signs of life (liveness.py) for waits in the kernels of a device."""
+"""Signs of life (liveness.py) of PEs for waits in the kernels of a device."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from .control import Control
 class DeviceLiveness:
     """Copies signs of life between the node's table and words that the kernels of a device read.
 
-    words: (1 + n_pes,) int64.  Word 0 is 2 + the PE that a kernel waits for (1: one that is not known), or 0.  Word
-           1 + pe says how long ``pe`` has been silent, in ns (NEVER_NS where nothing has been heard).
+    words: (1 + n_pes,) int64.  Word 0 is 2 + the PE that a kernel waits for (1: an unknown PE), or 0.  Word 1 + pe is the
+           time in ns for which ``pe`` has been silent (NEVER_NS before its first sign).
     """
 
     def __init__(self, control: Control, words: Any):
@@ -19,7 +19,7 @@ class DeviceLiveness:
         words[0] = words[[1 + pe for pe in control.pes]] = 0
 
     def update(self, calls: int, now_ns: int) -> None:
-        """Called every 0.1 s.  calls: a number that grows with every call of this PE."""
+        """Update the words; called every 0.1 s.  calls: a number that grows with every call of this PE"""
         if calls != self._calls:
             self._calls = calls
             liveness.show_alive(now_ns)

@@ -1,4 +1,4 @@
-"""How a job is ended: one process of each node says why, and all ranks end."""
+"""The end of a job by an error: one process of each node prints the reason, and all ranks end."""
 
 from __future__ import annotations
 
@@ -19,30 +19,30 @@ from ..errors import PeerGaveUp, PeerTimeout
 from ..notice import say
 from .job import open_jobs
 
-_FIRST_REPORT_S = 0.5  # a PE that gave up because another PE had done so lets that one report first
-_OTHERS_S = 2.0  # a process that may not say why the job ends gives the one that does this long to end it
-_READ_S = 0.05  # for the launcher to read the message: an abort may make it drop the rest
-_ABORT_S = 1.0  # an abort that takes longer hangs: MPI waits for a thread that is stuck
-rank, n_ranks = 0, 1  # in the largest communicator so far, asked in advance because other threads may not call MPI
-in_process = 0  # id of the process whose ranks these are; a forked child must not end the job of its parent
-_nowhere = os.open(os.devnull, os.O_WRONLY)  # a number: no file object that is open at exit
-_names: list[socket.socket] = []  # that this process has taken: an address belongs to one socket of the node
+_FIRST_REPORT_S = 0.5  # delay of the report of a PE that gave up because another PE had given up, which reports first
+_OTHERS_S = 2.0  # time in which the process that may print the reason ends the others
+_READ_S = 0.05  # time for the launcher to read the message, since it may drop the rest after an abort
+_ABORT_S = 1.0  # most time of an abort; a longer abort hangs, since MPI waits for a stuck thread
+rank, n_ranks = 0, 1  # in the largest communicator so far; stored, since other threads may not call MPI
+in_process = 0  # id of the process with this rank; a forked child must not end the job of its parent
+_nowhere = os.open(os.devnull, os.O_WRONLY)  # a descriptor, and not a file object, which Python would close at exit
+_names: list[socket.socket] = []  # sockets that hold a name, which only one socket of the node can have
 
 
 def prepare(comm: MPI.Intracomm) -> None:
-    """Ask MPI what the functions of this file need to know, before a job over ``comm`` is made.
+    """Store the answers of MPI that the functions of this file need, before a job over ``comm`` is made.
 
     The processes of ``comm`` need not be in one MPI.COMM_WORLD: some may have been spawned, or connected.
     """
     global rank, n_ranks, in_process
     in_process = os.getpid()
-    for one in (MPI.COMM_WORLD, comm):
-        if one.Get_size() > n_ranks:
-            rank, n_ranks = one.Get_rank(), one.Get_size()
+    for known in (MPI.COMM_WORLD, comm):
+        if known.Get_size() > n_ranks:
+            rank, n_ranks = known.Get_rank(), known.Get_size()
 
 
-def alone() -> bool:
-    """True if no other process depends on this one."""
+def is_alone() -> bool:
+    """Whether no other process depends on this process."""
     return in_process != os.getpid() or not MPI.Is_initialized() or MPI.Is_finalized() or n_ranks == 1
 
 
@@ -63,12 +63,12 @@ def end_by(kind: type[BaseException], show: Callable[[], Any]) -> NoReturn:
                     say(f"pennympi: {control.describe(pe)}")
 
     if issubclass(kind, PeerGaveUp) or (rank > 0 and not open_jobs):
-        time.sleep(_FIRST_REPORT_S)  # before the first init rank 0, if it fails too, prints first
+        time.sleep(_FIRST_REPORT_S)  # before the first init the report of rank 0 comes first, if it fails, too
     end(report)
 
 
 def end(report: Callable[[], Any]) -> NoReturn:
-    """End all ranks of the job.  One process of each node calls ``report``, which prints why."""
+    """End all ranks of the job.  One process of each node calls ``report``, which prints the reason."""
     _limit(_OTHERS_S + _ABORT_S)
     if claim():
         try:
@@ -97,8 +97,8 @@ def fail(exc: BaseException) -> NoReturn:
 def claim() -> bool:
     """True for the one thread of the node's processes that may print why the job ends.  It does not call MPI."""
     if open_jobs:
-        return all([job.control.claim() for job in open_jobs])  # of all: another process may have others open
-    try:  # the processes that the launcher started here have no table yet, or no more
+        return all([job.control.claim() for job in open_jobs])  # all are claimed: other processes may have some of them
+    try:  # there is no table, so the processes that the launcher started on this node compete for a name
         _names.append(socket.socket(socket.AF_UNIX))
         _names[-1].bind(f"\0pennympi ends {os.getppid()} {os.readlink('/proc/self/ns/pid')}")
     except OSError as error:
@@ -107,7 +107,7 @@ def claim() -> bool:
 
 
 def abort() -> NoReturn:
-    """End this process, and all that its launcher has started."""
+    """End this process, and all processes that its launcher has started."""
     _limit(_ABORT_S)
     if MPI.Query_thread() == MPI.THREAD_MULTIPLE or threading.current_thread() is threading.main_thread():
         MPI.COMM_WORLD.Abort(1)
@@ -115,5 +115,5 @@ def abort() -> NoReturn:
 
 
 def _limit(limit_s: float) -> None:
-    """This process ends in ``limit_s`` at the latest, whichever thread has Python's lock then."""
+    """End this process after ``limit_s`` at the latest, whichever thread holds the GIL then."""
     faulthandler.dump_traceback_later(limit_s, exit=True, file=_nowhere)

@@ -1,8 +1,8 @@
-"""The ends of a program: hooks on uncaught exceptions and on the normal end; the monitor starts.
+"""The ends of a program: hooks on uncaught exceptions and on the normal end; the start of the monitor.
 
-MPI alone hangs when a rank raises or leaves early, because the others wait in a collective that this rank never enters.
-The hooks end all ranks instead, and one message says why.  They serve all Jobs of a process.  A job of one rank, or an
-interactive session, ends as Python always does, and with PENNYMPI_EXIT_HOOKS=0 there is only the monitor.
+Under MPI alone a program hangs if a rank raises or leaves early, since the others wait in a collective that this rank
+never enters.  The hooks end all ranks, and one message says why.  They serve all Jobs of a process.  A job of one rank,
+or an interactive session, ends as Python always does.  With PENNYMPI_EXIT_HOOKS=0 only the monitor runs.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from mpi4py import MPI  # imported first: our hook at exit must run before MPI's, which waits for every rank
+from mpi4py import MPI  # imported before hooks are registered: they must run before MPI's hook, which waits for all ranks
 
 from ..notice import say
 from ..once import once
@@ -25,26 +25,26 @@ from .control import DONE, LEAVING
 from .job import Job, open_jobs
 from .rendezvous import LEFT, Deadline, PolledBarrier, poll_times
 
-_VAIN_S = 0.5  # after this time another PE waits in vain for one that leaves
-before_mpi_ends: list[Callable[[], None]] = []  # functions that end the threads which call MPI
+_VAIN_S = 0.5  # time after which a PE that waits for a leaving PE counts as waiting in vain
+before_mpi_ends: list[Callable[[], None]] = []  # functions that end threads which call MPI
 
 
 @once
 def install() -> None:
     """Install the hooks and start the monitor, before the process makes its first Job."""
     monitor.start()
-    atexit.register(_stop)  # which runs after ``_leave``
+    atexit.register(_stop)  # runs after ``_leave``
     try:
         if setting("PENNYMPI_EXIT_HOOKS"):
             _hook()
-    except SettingError:  # init raises it on every PE
+    except SettingError:  # init raises this error on every PE
         _hook()
-    MPI.COMM_SELF.Set_attr(MPI.Comm.Create_keyval(delete_fn=_stop), None)  # MPI_Finalize deletes it first of all
+    MPI.COMM_SELF.Set_attr(MPI.Comm.Create_keyval(delete_fn=_stop), None)  # the first action of MPI_Finalize deletes it
 
 
 def _stop(*ignored: object) -> None:
     """End the threads, before MPI ends."""
-    if ending.in_process != os.getpid():  # a forked child has no place in the job
+    if ending.in_process != os.getpid():  # a forked child is not a part of the job
         return
     for job in open_jobs:
         job.control.set_state(DONE)
@@ -56,7 +56,7 @@ def _stop(*ignored: object) -> None:
 
 
 def has_stopped() -> bool:
-    """Whether MPI ends: no team may send any more."""
+    """Whether MPI is ending: no team may send any more."""
     return monitor.has_stopped()
 
 
@@ -65,13 +65,13 @@ def _hook() -> None:
     plain, plain_thread = sys.excepthook, threading.excepthook
 
     def on_exception(kind: Any, value: Any, trace: Any) -> None:
-        if ending.alone() or hasattr(sys, "ps1"):
+        if ending.is_alone() or hasattr(sys, "ps1"):
             plain(kind, value, trace)
         else:
             ending.end_by(kind, lambda: plain(kind, value, trace))
 
     def on_thread_exception(args: Any) -> None:
-        if ending.alone() or args.exc_type is SystemExit:
+        if ending.is_alone() or args.exc_type is SystemExit:
             plain_thread(args)
         else:
             ending.end_by(args.exc_type, lambda: plain_thread(args))
@@ -81,8 +81,8 @@ def _hook() -> None:
 
 
 def _leave() -> None:
-    """At exit, before MPI_Finalize, which has no deadline: wait until the other PEs leave too, or end the job."""
-    if not open_jobs or ending.alone():
+    """At exit, before MPI_Finalize, which has no deadline: wait until the other PEs leave, too, or end the job."""
+    if not open_jobs or ending.is_alone():
         return
     for job in open_jobs:
         job.control.set_state(LEAVING)
@@ -93,7 +93,7 @@ def _leave() -> None:
 
 
 def _why_not_together(job: Job, barrier: PolledBarrier) -> str:
-    """Wait for the other PEs of a job.  Returns what they do instead of leaving, "" once they leave too."""
+    """Wait until the other PEs of a job leave.  Returns "", or what they do instead."""
     deadline, looked_s, in_vain_since_s = Deadline(job.control, job.timeout_s), 0.0, float("inf")
     for passed_s in poll_times():
         if barrier.complete():
@@ -106,7 +106,7 @@ def _why_not_together(job: Job, barrier: PolledBarrier) -> str:
         if passed_s - looked_s < _VAIN_S / 10:
             continue
         looked_s = passed_s
-        in_vain = [one.control.describe(pe) for one in open_jobs for pe in one.control.in_vain()]
+        in_vain = [opened.control.describe(pe) for opened in open_jobs for pe in opened.control.waiting_in_vain()]
         in_vain_since_s = min(in_vain_since_s, passed_s) if in_vain else float("inf")
         if passed_s - in_vain_since_s > _VAIN_S:
             return f"while others wait for it: {in_vain[0]}"

@@ -1,4 +1,4 @@
-"""The PEs of one communicator, which start and end together.  exits.py ends them all when one of them fails."""
+"""The PEs of a communicator, which start and end together.  If one of them fails, exits.py ends them all."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from .nodes import divided
 from .rendezvous import Meetings
 
 open_jobs = state.jobs
-closing = threading.Lock()  # held by the monitor (monitor.py), and by a thread that frees what the monitor reads
+closing = threading.Lock()  # held by the monitor (monitor.py), and by a thread that frees memory that the monitor reads
 
 
 class Job(Meetings):
-    """One communicator of the library.  Making and closing a Job are collective over ``comm``.
+    """A communicator of the library.  Making and closing a Job are collective over ``comm``.
 
-    comm:      a private duplicate of the communicator that was given;  me, n_pes: this PE's rank, and the size
-    own_comm:  another one for the program, whose receives of any tag must not take what the library sends
-    control:   the node's table: call control.enter(text) at every call that all PEs make
-    timeout_s: how long to wait for a PE (0: for ever); None is PENNYMPI_TIMEOUT_S
-    Raises PeerTimeout if a PE of ``comm`` does not come, Unsupported if MPI has no more communicators, or a PE no memory.
+    comm:      a private duplicate of the communicator that was passed;  me, n_pes: this PE's rank, and the size
+    own_comm:  a second duplicate, for the program, whose receives of any tag must not match messages of the library
+    control:   the node's table: call control.enter(text) at every collective call
+    timeout_s: longest wait for a PE in seconds (0: no limit); None: PENNYMPI_TIMEOUT_S
+    Raises PeerTimeout if a PE of ``comm`` does not come; Unsupported if MPI has no more communicators, or a PE no memory.
     """
 
     control: Control
@@ -46,8 +46,8 @@ class Job(Meetings):
         except MPI.Exception:
             self._free()
             raise Unsupported(
-                f"MPI gives no communicator for one more team: this process has {len(open_jobs)} teams open, and each "
-                "has two; finalize those that are no longer needed"
+                f"MPI has no communicator left for another team: this process has {len(open_jobs)} teams open, and each "
+                "has two communicators; finalize teams that are no longer needed"
             ) from None
         private, self.own_comm = self._comms
         super().__init__(private, timeout_s)
@@ -65,12 +65,12 @@ class Job(Meetings):
         open_jobs.append(self)
 
     def _check_threads(self) -> None:
-        """Raise Unsupported on every PE of several nodes if threads of one may not call MPI."""
+        """Raise Unsupported on every PE if there are several nodes, and threads of a PE may not call MPI."""
         several = len({process.node for process in self.processes}) > 1
         if several and min(self.gather(MPI.Query_thread(), "init")) < MPI.THREAD_MULTIPLE:
             raise Unsupported(
-                "between nodes a thread of pennympi calls MPI, which was started without MPI_THREAD_MULTIPLE: let mpi4py "
-                "start MPI, and leave mpi4py.rc.threads and mpi4py.rc.thread_level as they are"
+                "between nodes a thread of pennympi calls MPI, but MPI was started without MPI_THREAD_MULTIPLE: let "
+                "mpi4py start MPI, and leave mpi4py.rc.threads and mpi4py.rc.thread_level as they are"
             )
 
     def rendezvous(self, what: str) -> None:
@@ -78,7 +78,7 @@ class Job(Meetings):
         self.gather(None, what)
 
     def gather(self, obj: Any, what: str) -> list[Any]:
-        """``Meetings.gather``; raises TwoThreads, too.  Collective."""
+        """``Meetings.gather``; it also raises TwoThreads.  Collective."""
         if not self._one_thread.acquire(False):
             raise TwoThreads(f"two threads call one team at the same time, one of them {what}: let one call return first")
         try:
@@ -88,7 +88,7 @@ class Job(Meetings):
             self._one_thread.release()
 
     def close(self) -> None:
-        """End the job; from then on this PE may leave the program at any time.  Collective."""
+        """End the job; after this call this PE may leave the program at any time.  Collective."""
         self.rendezvous("finalize")
         if self.beats:
             self.beats.close(self.wait)
@@ -100,13 +100,13 @@ class Job(Meetings):
 
     def _free(self) -> None:
         for comm in self._comms:
-            if comm != MPI.COMM_NULL:  # the program may have freed its own
+            if comm != MPI.COMM_NULL:  # the program may have freed own_comm
                 comm.Free()
 
 
 def _show_waiting(comm: MPI.Intracomm, pe: int) -> None:
-    """Write in the tables of all open jobs that this process waits for PE ``pe`` of ``comm``."""
+    """Record in the tables of all open jobs that this process waits for PE ``pe`` of ``comm``."""
     for job in open_jobs:
-        (there,) = MPI.Group.Translate_ranks(comm.group, [pe], job.comm.group)
-        if there != MPI.UNDEFINED:
-            job.control.show_waiting(there)
+        (translated,) = MPI.Group.Translate_ranks(comm.group, [pe], job.comm.group)
+        if translated != MPI.UNDEFINED:
+            job.control.show_waiting(translated)

@@ -1,8 +1,8 @@
-"""The monitor: a thread of each process that wakes up ten times a second, wherever the main thread is.
+"""The monitor: a thread of each process that runs ten times a second, whatever the main thread does.
 
-It shows that a process that compiles is alive.  It ends the job when a device has given up and the program does not ask,
-and the process when the launcher is gone, or when a PE that another launcher started has ended the job.  Before that it
-neither calls MPI nor takes a lock that the main thread may hold for long.
+The monitor shows that a process that compiles is alive.  It ends the job if a device has given up and the program does
+not notice.  It ends the process if the launcher has ended, or if a PE of another launcher has ended the job.  Before
+that it neither calls MPI nor takes a lock that the main thread may hold for long.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from . import ending, liveness
 from .job import closing, open_jobs
 
 _TICK_S = 0.1
-_LAUNCHER_S = 1.0  # in which a launcher ends what it has started
+_LAUNCHER_S = 1.0  # time in which a launcher ends the processes that it has started
 
 
 class DeviceMonitor:
-    """Asks a device whether one of its waits gave up, and ends the job when the main thread does not notice.
+    """Polls a device for a wait that gave up, and ends the job if the main thread does not notice.
 
     poll:      returns the exception to raise, or None; called ten times a second
-    grace_s:   how long the main thread then has to raise the exception itself
-    delivered: set it to True when the main thread has raised the exception
+    grace_s:   time in which the main thread may then raise the exception itself
+    delivered: to be set to True when the main thread has raised the exception
     """
 
     def __init__(self, poll: Callable[[], BaseException | None], grace_s: float = 2.0):
@@ -37,7 +37,7 @@ class DeviceMonitor:
             _monitors.append(self)
 
     def poll(self, now_s: float) -> None:
-        """Poll; end the job if the time of the main thread is over."""
+        """Poll; end the job if the main thread's time is over."""
         exc = self._poll()
         if exc is not None:
             self._end_s = min(self._end_s, now_s + self._grace_s)
@@ -45,7 +45,7 @@ class DeviceMonitor:
                 ending.fail(exc)
 
     def stop(self) -> None:
-        """End it; call it before the memory that ``poll`` reads is freed."""
+        """End the polls; to be called before the memory that ``poll`` reads is freed."""
         with closing:
             _monitors.remove(self)
 
@@ -62,7 +62,7 @@ def start() -> None:
 
 
 def stop() -> None:
-    """From now on the thread reads no table."""
+    """Let the thread read no table any more."""
     with closing:
         _stopped.set()
         liveness.monitor_words[liveness.TICKED_NS] = liveness.NEVER_NS
@@ -83,12 +83,12 @@ def _run(launcher: int) -> None:
             if _stopped.is_set():
                 return
             if now_s - before_s > _TICK_S + liveness.LATE_NS / 1e9:
-                liveness.monitor_words[liveness.RESUMED_NS] = now_ns  # it was suspended, and perhaps all were
+                liveness.monitor_words[liveness.RESUMED_NS] = now_ns  # this process was suspended, perhaps all were
             liveness.monitor_words[liveness.TICKED_NS] = now_ns
             if compiling():
                 liveness.show_alive(now_ns)
             if launcher and os.getppid() != launcher:
-                os._exit(1)  # mpirun was killed, which Open MPI notices only inside MPI calls, and kernels make none
+                os._exit(1)  # mpirun was killed; Open MPI notices this only in MPI calls, which kernels do not make
             if any(job.control.ends for job in open_jobs):
                 ends_s = min(ends_s, now_s + _LAUNCHER_S)
                 if now_s >= ends_s:

@@ -1,38 +1,38 @@
-"""Steps that each PE takes for itself, and that succeed on all PEs or on none."""
+"""Steps that each PE does by itself, and that succeed on all PEs or on none."""
 
 from collections.abc import Callable
 from typing import TypeVar
 
 from .job import Job
 
-Made = TypeVar("Made")
+Result = TypeVar("Result")
 
 
 def on_all(
     job: Job,
     what: str,
-    make: Callable[[], Made],
-    in_words: Callable[[Made], str] = lambda made: "",
-    otherwise: type[Exception] = ValueError,
-) -> Made:
-    """What ``make`` returns, once it has succeeded on every PE, and returned the same in words.  Collective.
+    make: Callable[[], Result],
+    in_words: Callable[[Result], str] = lambda result: "",
+    error_type: type[Exception] = ValueError,
+) -> Result:
+    """The result of ``make``, after it has succeeded on every PE with the same text ``in_words(result)``.  Collective.
 
-    Raises on every PE the own error of ``make``; or, naming that of another PE, ValueError if it is one, else
-    ``otherwise``; or ValueError, naming what differs.
+    Raises on every PE: the error of its own ``make``; or for the error of another PE's, which it names, ValueError if
+    that is a ValueError, else ``error_type``; or ValueError if the texts differ.
     """
     error: Exception | None = None
     try:
-        made = make()
-        text = in_words(made)
+        result = make()
+        text = in_words(result)
     except Exception as caught:
         error, text = caught, f"{type(caught).__name__}: {caught}"
-    every = job.gather((None if error is None else isinstance(error, ValueError), text), what)
+    gathered = job.gather((None if error is None else isinstance(error, ValueError), text), what)
     if error is not None:
         raise error
-    for pe, (is_value_error, theirs) in enumerate(every):
+    for pe, (is_value_error, its_text) in enumerate(gathered):
         if is_value_error is not None:
-            raise (ValueError if is_value_error else otherwise)(f"{what} failed on PE {pe}: {theirs}")
-    for pe, (_, theirs) in enumerate(every):
-        if theirs != text:
-            raise ValueError(f"each PE must ask for the same {what}: this one asks for {text}, PE {pe} for {theirs}")
-    return made
+            raise (ValueError if is_value_error else error_type)(f"{what} failed on PE {pe}: {its_text}")
+    for pe, (_, its_text) in enumerate(gathered):
+        if its_text != text:
+            raise ValueError(f"each PE must ask for the same {what}: this PE asks for {text}, PE {pe} for {its_text}")
+    return result

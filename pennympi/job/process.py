@@ -1,4 +1,4 @@
-"""The processes of a job: which share a node, and whether one of them is stopped or has ended."""
+"""The processes of a job: their nodes, and whether a process is stopped or has ended."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Process(NamedTuple):
 
 
 def this_process() -> Process:
-    """The process that asks.  Its node is by its host and its PID namespace; nodes.py finds out what shares memory."""
+    """This process.  Its node follows from its host and PID namespace; nodes.py tests which processes share memory."""
     machine = platform.node()
     node = "/".join(filter(None, (machine, setting("PENNYMPI_NODE"))))
     with suppress(OSError), open("/proc/sys/kernel/random/boot_id") as boot:
@@ -38,33 +38,33 @@ def this_process() -> Process:
 
 
 def on_host(processes: Sequence[Process], pe: int) -> str:
-    """ " on host1", or "" where all processes share a node, or the PE is not among them."""
+    """A text such as " on host1"; "" if all processes share a node, or the PE is not among them."""
     several = any(process.node != processes[0].node for process in processes)
     return f" on {processes[pe].node.partition('; ')[0]}" if several and 0 <= pe < len(processes) else ""
 
 
 def named(processes: Sequence[Process], pe: int) -> str:
-    """ "PE 1 (process 17)", or "PE 1 (process 17 on host1)"."""
+    """A text such as "PE 1 (process 17)" or "PE 1 (process 17 on host1)"."""
     return f"PE {pe} (process {processes[pe].pid}{on_host(processes, pe)})"
 
 
 def pes_in_words(pes: Sequence[int]) -> str:
-    """Such as "PE 0, PE 2 and 3 more"."""
+    """A text such as "PE 0, PE 2 and 3 more"."""
     more = f" and {len(pes) - MOST_NAMED} more" if len(pes) > MOST_NAMED else ""
     return ", ".join(f"PE {pe}" for pe in pes[:MOST_NAMED]) + more
 
 
 def halted(processes: Sequence[Process], me: int, pe: int) -> str:
-    """Such as "PE 1 (process 17) is stopped"; "" if it runs, or if that is not known on the node of PE ``me``."""
+    """A text such as "PE 1 (process 17) is stopped"; "" if it runs, or if the node of PE ``me`` does not know."""
     if not processes or processes[pe].node != processes[me].node:
         return ""
     state = process_state(processes[pe].pid)
-    word = "is stopped" if state in "Tt" else "has ended" if state in "ZX" else ""
-    return word and f"{named(processes, pe)} {word}"
+    text = "is stopped" if state in "Tt" else "has ended" if state in "ZX" else ""
+    return text and f"{named(processes, pe)} {text}"
 
 
 def process_state(pid: int) -> str:
-    """The state letter of a process in /proc: T stopped, Z ended, X gone; "?" if it is not known."""
+    """The state letter of a process in /proc: T stopped, Z ended, X gone; "?" if it is unknown."""
     try:
         with open(f"/proc/{pid}/stat") as stat:
             return stat.read().rpartition(") ")[2].split()[0]

@@ -1,9 +1,9 @@
 """Meetings with a deadline: barriers and gathers that poll.
 
-MPI's own collectives wait for ever once they have begun, so the library calls none of them.  A PE that comes to a meeting
-sends each other PE one message: the calls that it has made, what it has come for, and what it brings.  PeerTimeout names
-a PE that does not come.  CollectiveMismatchError is raised on all PEs if they made different calls before, or come for
-different things.
+MPI's collectives wait for ever once they have begun, so the library calls none of them.  A PE that comes to a meeting
+sends each other PE a message: its calls so far, the name of the meeting, and an object.  PeerTimeout names a PE that
+does not come.  CollectiveMismatchError is raised on all PEs if they have made different calls, or come to different
+meetings.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from . import liveness
 from .control import Control, Recent
 from .process import MOST_NAMED, Process, halted, on_host, pes_in_words, this_process
 
-LIVENESS_INTERVAL_S = 0.05  # between two looks at the signs of life of absent PEs
-LEFT, ARRIVED = 32500, 32502  # message tags, below the 32767 that every MPI has; of meetings the first of NUMBERS
-NUMBERS = 64  # meetings that have tags of their own, in turn: the last tag is below those of beats.py and remote.py
-MOST_BYTES = (1 << 31) - (1 << 20)  # of what a PE brings: MPI counts bytes in 32 bits
-PROCESS_BYTES, NODE_CHARACTERS = 2048, 450  # of a PE's message in ``Arrivals``
+LIVENESS_INTERVAL_S = 0.05  # time between two reads of the signs of life of absent PEs
+LEFT, ARRIVED = 32500, 32502  # message tags, below the 32767 that every MPI has; ARRIVED is the first of NUMBERS tags
+NUMBERS = 64  # number of tags that meetings use in turn; the last tag is below those of beats.py and remote.py
+MOST_BYTES = (1 << 31) - (1 << 20)  # largest pickled object of a PE, since MPI counts bytes in 32 bits
+PROCESS_BYTES, NODE_CHARACTERS = 2048, 450  # size of a PE's message in ``Arrivals``, and of the node's name in it
 
 
 class Arrivals:
-    """A barrier over the program's ``comm``, entered when it is made and then polled.  It also gathers the PEs'
-    ``Process``.
+    """A barrier over the program's ``comm`` that also gathers each PE's ``Process``.  The constructor enters the
+    barrier; then it is polled.
 
-    The program may listen to any message, so these are MPI's collectives alone.  The root of MPI_Iscatterv sends to every
-    PE itself, so a scatter that ended shows that its root has come.
+    The program may receive any message, so only MPI's collectives are used.  The root of MPI_Iscatterv sends to every PE
+    itself, so a scatter that has ended shows that its root has come.
     """
 
     def __init__(self, comm: MPI.Intracomm):
@@ -44,10 +44,10 @@ class Arrivals:
         process = this_process()
         own = pickle.dumps(process._replace(node=process.node[:NODE_CHARACTERS])).ljust(PROCESS_BYTES, b"\0")
         sent = [own * n_pes, [len(own)] * n_pes, [len(own) * pe for pe in range(n_pes)], MPI.BYTE]
-        self._came = [bytearray(len(own)) for _ in range(n_pes)]
+        self._received = [bytearray(len(own)) for _ in range(n_pes)]
         self._scatters = {
-            pe: comm.Iscatterv(sent if pe == self._me else None, [came, MPI.BYTE], root=pe)
-            for pe, came in enumerate(self._came)
+            pe: comm.Iscatterv(sent if pe == self._me else None, [buffer, MPI.BYTE], root=pe)
+            for pe, buffer in enumerate(self._received)
         }
 
     def complete(self) -> bool:
@@ -60,37 +60,38 @@ class Arrivals:
         return [pe for pe in self._scatters if pe != self._me]
 
     def processes(self) -> list[Process]:
-        """The processes of all PEs, once every PE has come."""
-        return [pickle.loads(came) for came in self._came]  # the zeros at the end are not read
+        """The processes of all PEs, after every PE has come."""
+        return [pickle.loads(buffer) for buffer in self._received]  # pickle ignores the zeros at the end
 
 
 class PolledBarrier:
-    """A barrier over ``comm``, entered when it is made and then polled.  Every PE sends ``message`` to each other PE.
+    """A barrier over ``comm`` in which every PE sends ``message`` to each other PE.  The constructor enters the barrier;
+    then it is polled.
 
     Unlike MPI_Ibarrier it knows at any time which PEs have not come.
 
-    tag:      of the messages.  A meeting has a tag of its own, because messages were seen to overtake those before them
-              (MPICH on UCX)
-    messages: of the PEs that have come, and of this PE
+    tag:      tag of the messages.  Each meeting has its own tag, since a message may overtake earlier ones (seen with
+              MPICH on UCX)
+    messages: {PE that has come, or this PE: its message}
     """
 
     def __init__(self, comm: MPI.Intracomm, tag: int = ARRIVED, message: bytes = b""):
         me, n_pes = comm.Get_rank(), comm.Get_size()
         self.messages: dict[int, bytes | bytearray] = {me: message}
         self._comm, self._tag = comm, tag
-        others = [(me + step) % n_pes for step in range(1, n_pes)]  # each PE begins with another one
-        self._silent = others  # PEs whose message has not begun to arrive
+        peers = [(me + step) % n_pes for step in range(1, n_pes)]  # each PE begins with a different PE
+        self._silent = peers  # PEs whose message has not begun to arrive
         self._receives: dict[int, tuple[bytearray, MPI.Request]] = {}
-        self._sends = {pe: comm.Isend((message, MPI.BYTE), pe, tag) for pe in others}
+        self._sends = {pe: comm.Isend((message, MPI.BYTE), pe, tag) for pe in peers}
 
     def complete(self) -> bool:
-        """True once every PE has entered, and this PE's messages are out."""
+        """True once every PE has entered, and this PE's messages have been sent."""
         status = MPI.Status()
         for pe in self._silent:
             probe = partial(self._comm.Improbe, pe, self._tag, status)
-            if found := probe() or probe():  # MPICH's first probe may make a message arrive, which the second one finds
+            if matched := probe() or probe():  # in MPICH the first probe may only make progress
                 buffer = bytearray(status.Get_count(MPI.BYTE))
-                self._receives[pe] = buffer, found.Irecv((buffer, MPI.BYTE))
+                self._receives[pe] = buffer, matched.Irecv((buffer, MPI.BYTE))
         self._silent = [pe for pe in self._silent if pe not in self._receives]
         for pe, (buffer, request) in tuple(self._receives.items()):
             if pe not in self.messages and request.Test():
@@ -99,15 +100,16 @@ class PolledBarrier:
         return not self.absent()
 
     def absent(self) -> list[int]:
-        """The PEs that had not come, or not taken this PE's message, at the last call of ``complete``, in order."""
+        """The PEs that had not come, or not received this PE's message, at the last call of ``complete``, in order."""
         return [pe for pe in range(self._comm.size) if pe not in self.messages or pe in self._sends]
 
 
 class Deadline:
-    """When to stop waiting at a meeting: after ``timeout_s`` (0: never) without a sign of life.
+    """The end of the wait at a meeting: ``timeout_s`` (0: never) without a sign of life.
 
-    The time counts from the start, or from the last sign of life of the most silent absent PE, if that is later.
-    show: called from time to time with the first absent PE
+    The time counts from the start, or from the last sign of life of the absent PE that has been silent longest,
+    whichever is later.
+    show: called repeatedly with the first absent PE
     """
 
     def __init__(self, control: Control | None, timeout_s: float, show: Callable[[int], None] | None = None):
@@ -115,7 +117,7 @@ class Deadline:
         self._since_ns = self._looked_ns = time.monotonic_ns()
 
     def passed(self, absent: Sequence[int]) -> bool:
-        """True once the time is over.  From time to time it shows the absent PEs' last sign of life as this PE's own."""
+        """True when the time is over.  It repeatedly shows the absent PEs' last sign of life as this PE's own."""
         now_ns = time.monotonic_ns()
         if now_ns - self._looked_ns < 1e9 * min(LIVENESS_INTERVAL_S, self._timeout_s / 4):
             return False
@@ -128,12 +130,12 @@ class Deadline:
             self._since_ns = max(self._since_ns, alive_ns)
         words = liveness.monitor_words
         self._since_ns = max(self._since_ns, int(words[liveness.RESUMED_NS]))
-        runs = now_ns - words[liveness.TICKED_NS] < liveness.LATE_NS  # else this process has just been suspended
+        runs = now_ns - words[liveness.TICKED_NS] < liveness.LATE_NS  # else this process was just suspended
         return bool(runs and now_ns - self._since_ns > 1e9 * self._timeout_s)
 
 
 def poll_times() -> Iterator[float]:
-    """Yield the seconds since the start, for ever, with a pause in between: at first the core is yielded, later 1 ms."""
+    """Yield the seconds since the start, for ever; pauses between are a yield of the core at first, later 1 ms."""
     start_s, nap_s = time.monotonic(), 0.0
     while True:
         passed_s = time.monotonic() - start_s
@@ -147,11 +149,11 @@ def poll_times() -> Iterator[float]:
 
 
 class Meetings:
-    """The meetings of the PEs of one communicator.
+    """The meetings of the PEs of a communicator.
 
-    timeout_s: how long to wait for a PE without a sign of life; 0 waits for ever
-    processes: of all PEs, once they are known;  control: the table of the node, once there is one
-    show:      called again and again with the first PE that has not come; None: the table shows it
+    timeout_s: longest wait for a PE without a sign of life in seconds; 0: no limit
+    processes: processes of all PEs, once they are known;  control: the table of the node, once it exists
+    show:      called repeatedly with the first PE that has not come; None: the table shows it
     """
 
     def __init__(self, comm: MPI.Intracomm, timeout_s: float, show: Callable[[int], None] | None = None):
@@ -164,10 +166,10 @@ class Meetings:
     def gather(self, obj: Any, what: str) -> list[Any]:
         """Every PE's ``obj``, in order of PE.  Collective.
 
-        what: names the call, the same on every PE
-        Raises PeerTimeout, which names the absent PEs and says what those of this node were doing.  Raises on every PE:
-        CollectiveMismatchError, if a PE has come for something else or has made other calls; TypeError or ValueError,
-        if a PE brings an object that can't be pickled, or is too large.
+        what: name of the call, the same on every PE
+        Raises PeerTimeout, which names the absent PEs, and says what those of this node were doing.  Raises on every PE:
+        CollectiveMismatchError if a PE has come to another meeting or has made other calls; TypeError or ValueError if
+        a PE's object can't be pickled, or is too large.
         """
         control, calls, refusal = self.control, Recent(zlib.crc32(what.encode()), 1, (what,)), ""
         if control:
@@ -177,8 +179,8 @@ class Meetings:
         try:
             message = pickle.dumps((calls, obj, ""), pickle.HIGHEST_PROTOCOL)
             if len(message) > MOST_BYTES:
-                refusal = f"has {len(message)} bytes, and {MOST_BYTES} are the most: bring it in parts"
-        except Exception as error:  # of any type: objects pickle themselves
+                refusal = f"has {len(message)} bytes, and at most {MOST_BYTES} are allowed: gather it in parts"
+        except Exception as error:  # the methods that pickle an object may raise any exception
             refusal = f"can't be pickled: {type(error).__name__}: {error}"
         if refusal:
             message = pickle.dumps((calls, None, refusal), pickle.HIGHEST_PROTOCOL)
@@ -186,16 +188,16 @@ class Meetings:
         self.wait(barrier.complete, barrier.absent, what)
         if control:
             control.met()
-        came = [pickle.loads(barrier.messages[pe]) for pe in range(self.n_pes)]
-        if any(theirs.digest != calls.digest for theirs, _, _ in came):
-            raise CollectiveMismatchError(_difference([theirs for theirs, _, _ in came]))
-        refused = [f"what PE {pe} brings to {what} {why}" for pe, (_, _, why) in enumerate(came) if why]
+        arrived = [pickle.loads(barrier.messages[pe]) for pe in range(self.n_pes)]
+        if any(calls_of_pe.digest != calls.digest for calls_of_pe, _, _ in arrived):
+            raise CollectiveMismatchError(_difference([calls_of_pe for calls_of_pe, _, _ in arrived]))
+        refused = [f"the object of PE {pe} for {what} {why}" for pe, (_, _, why) in enumerate(arrived) if why]
         if refused:
             raise (TypeError if "pickled" in refused[0] else ValueError)("; ".join(refused[:4]))
-        return [theirs for _, theirs, _ in came]
+        return [gathered for _, gathered, _ in arrived]
 
     def wait(self, complete: Callable[[], Any], absent: Callable[[], list[int]], what: str) -> None:
-        """Poll until ``complete()``.  Raises PeerTimeout.  absent: the PEs that have not come"""
+        """Poll until ``complete()``.  Raises PeerTimeout.  absent: returns the PEs that have not come"""
         deadline = Deadline(self.control, self.timeout_s, self.control.show_waiting if self.control else self._show)
         for _ in poll_times():
             if complete():
@@ -204,7 +206,7 @@ class Meetings:
                 self._give_up(absent(), what)
 
     def arrive(self) -> None:
-        """Wait for every PE without sending a message.  Collective.  Raises PeerTimeout."""
+        """Wait for every PE without a message.  Collective.  Raises PeerTimeout."""
         arrivals = Arrivals(self.comm)
         self.wait(arrivals.complete, arrivals.absent, "init")
         self.processes = arrivals.processes()
@@ -216,7 +218,7 @@ class Meetings:
         return comm
 
     def _give_up(self, absent: list[int], what: str) -> None:
-        """Raise PeerTimeout.  The message begins with those that are stopped or have ended: others may wait for them."""
+        """Raise PeerTimeout.  The message begins with stopped and ended PEs, since the others may wait for these."""
         absent = sorted(absent, key=lambda pe: not halted(self.processes, self.me, pe))
         detail = "; ".join(map(self._describe, absent[:4]))
         more = f"; {len(absent)} PEs in all are missing" if len(absent) > 4 else ""
@@ -230,26 +232,26 @@ class Meetings:
 
 
 def _difference(calls: Sequence[Recent]) -> str:
-    """Where the PEs are, and the first call that differs, as far as it is known.  calls: of each PE"""
-    now = {pe: f"in {one.texts[-1]} (call {one.number})" for pe, one in enumerate(calls)}
-    text = f"the PEs of a team make the same calls in the same order, but now {_together(now)}"
-    made = [dict(zip(range(one.number, 0, -1), reversed(one.texts), strict=False)) for one in calls]
-    first, last = max(map(min, made)), min(one.number for one in calls)
+    """The message of a CollectiveMismatchError: the PEs' positions, and the first known difference.  calls: of each PE"""
+    positions = {pe: f"in {recent.texts[-1]} (call {recent.number})" for pe, recent in enumerate(calls)}
+    text = f"the PEs of a team make the same calls in the same order, but now {_grouped(positions)}"
+    texts_of = [dict(zip(range(r.number, 0, -1), reversed(r.texts), strict=False)) for r in calls]
+    first, last = max(map(min, texts_of)), min(recent.number for recent in calls)
     for number in range(first, last):
-        these = {pe: texts[number] for pe, texts in enumerate(made)}
-        if len(set(these.values())) > 1:
-            text += f"; call {number} differs: {_together(these)}"
+        texts = {pe: known[number] for pe, known in enumerate(texts_of)}
+        if len(set(texts.values())) > 1:
+            text += f"; call {number} differs: {_grouped(texts)}"
             break
     else:
-        if len(set(now.values())) == 1:
+        if len(set(positions.values())) == 1:
             text += f"; a call before call {first} differs"
     return text + ". PENNYMPI_DEBUG=1 compares each call before anything is sent"
 
 
-def _together(texts: Mapping[int, str]) -> str:
-    """Such as "PE 0, PE 2 in gather; PE 1 in finalize"."""
+def _grouped(texts: Mapping[int, str]) -> str:
+    """A text such as "PE 0, PE 2 in gather; PE 1 in finalize"."""
     parts = []
     for text in dict.fromkeys(texts.values()):
-        pes = [pe for pe, theirs in texts.items() if theirs == text]
+        pes = [pe for pe, its_text in texts.items() if its_text == text]
         parts.append(f"{pes_in_words(pes)} {text}")
     return "; ".join(parts[:MOST_NAMED])

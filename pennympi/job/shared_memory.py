@@ -1,7 +1,7 @@
-"""Memory that the processes of a node share: a file of memfd_create, which each of them opens through /proc and maps.
+"""Memory that the processes of a node share: a file of memfd_create, which each process opens through /proc and maps.
 
-It has no name and is not bound by the size of /dev/shm, so a killed job leaves nothing.  It stays mapped as long as an
-array of it lives, also after the team's end.
+The file has no name and is not limited by the size of /dev/shm, so a killed job leaves nothing.  It stays mapped as long
+as an array over it lives, also after the team's end.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from .memory_room import room_bytes
 
 PAGE_BYTES = mmap.PAGESIZE
 _NO_FILE = -1
-Gather = Callable[[Any], list[Any]]  # gives what every PE of the team passes, in order of PE.  Collective
+Gather = Callable[[Any], list[Any]]  # returns what every PE of the team passes, in order of PE.  Collective
 
 
 class SharedMemory:
-    """``part_bytes`` bytes of zeros for each of ``pes``, which all of them map.  Making it is collective over the team.
+    """``part_bytes`` bytes of zeros for each of ``pes``, which all of them map.  The constructor is collective.
 
-    gather:  over the team;  me: this PE's rank in it;  pes: the ranks of the PEs of this node, in order
-    what:    names the memory in messages
-    whole:   take all pages now; else ``reserve`` must be called before a page is written
+    gather:  gathers over the team;  me: this PE's rank in the team;  pes: ranks of the PEs of this node, in order
+    what:    name of the memory in messages
+    whole:   take all pages at once; else ``reserve`` must be called before a page is written
 
-    part_bytes: of one PE, a multiple of the page size;  nbytes: of all
-    addresses:  of each part in this process, in the order of ``pes``;  address: of this PE's part
+    part_bytes: size of a PE's part, a multiple of the page size;  nbytes: size of all parts
+    addresses:  addresses of the parts in this process, in the order of ``pes``;  address: address of this PE's part
     buffer:     the bytes of all parts.  Arrays over it keep it mapped
-    Raises Unsupported on every PE of the team if one of them can't make or map it.
+    Raises Unsupported on every PE of the team if a PE can't make or map the memory.
     """
 
     def __init__(self, gather: Gather, me: int, pes: Sequence[int], part_bytes: int, what: str, whole: bool = True):
@@ -48,22 +48,22 @@ class SharedMemory:
             self._close_file()
 
     def _on_all(self, step: Callable[[], str]) -> list[str]:
-        """What ``step`` returns on every PE.  Collective.  Raises Unsupported on every PE if one of them fails."""
-        made = problem = ""
+        """The results of ``step`` on all PEs.  Collective.  Raises Unsupported on every PE if ``step`` fails on a PE."""
+        result = problem = ""
         try:
-            made = step()
+            result = step()
         except OSError as error:
             problem = problem_of(error)
-        results = self._gather((made, problem))
+        results = self._gather((result, problem))
         for pe, (_, problem) in enumerate(results):
             if problem:
                 self.close()
                 size = size_text(self.nbytes)
                 raise Unsupported(f"PE {pe} can't have {self.what}, {size} that its node shares: {problem}")
-        return [made for made, _ in results]
+        return [result for result, _ in results]
 
     def _make(self, whole: bool) -> str:
-        """Make the file.  Returns the path by which the others open it."""
+        """Make the file.  Returns the path by which the other PEs open it."""
         self._fd = os.memfd_create("pennympi", os.MFD_CLOEXEC)
         os.ftruncate(self._fd, self.nbytes)
         if whole:
@@ -79,7 +79,7 @@ class SharedMemory:
     def reserve(self, start: int, nbytes: int) -> str | None:
         """Take the pages of ``nbytes`` bytes from offset ``start`` of this PE's part.  Returns the problem, if any.
 
-        If a page is written that was not taken, and no memory is left, the process ends by SIGBUS.
+        A write to a page that was not taken ends the process by SIGBUS if no memory is left.
         """
         try:
             os.posix_fallocate(self._fd, self._start + start, nbytes)
@@ -88,7 +88,7 @@ class SharedMemory:
         return None
 
     def discard(self, start: int, nbytes: int) -> None:
-        """Give pages of this PE's part back, from offset ``start``; from then on they hold zeros."""
+        """Free pages of this PE's part from offset ``start``; from then on they hold zeros."""
         first, last = -(-start // PAGE_BYTES) * PAGE_BYTES, (start + nbytes) // PAGE_BYTES * PAGE_BYTES
         if first < last:
             self.buffer.madvise(mmap.MADV_REMOVE, self._start + first, last - first)
@@ -105,7 +105,7 @@ class SharedMemory:
 
 
 def problem_of(error: OSError) -> str:
-    """An error in words, with the remedy."""
+    """A text about an error, with the remedy."""
     text, room = error.strerror or str(error), f" (the node has {size_text(room_bytes())} of memory free)"
     if error.errno in (errno.EMFILE, errno.ENFILE):
         return f"{text}; close some, finalize teams, or raise the limit (ulimit -n)"

@@ -1,20 +1,20 @@
-"""The order of the calls that wait for peers: a process runs them one by one, in the order in which it made them.
+"""The order of calls that wait for peers: a process runs them one after another, in the order in which it issued them.
 
-ARCHITECTURE.md says why.  One ``Order`` serves all teams, streams, plans and graphs of a process.
+ARCHITECTURE.md says why.  A process has one ``Order`` for all teams, streams, plans and graphs.
 
-The order is held by one event after the last call.  A call on another stream waits for that event.  While the calls stay
-on one stream the event is not recorded, because a record between two kernels keeps the second kernel from starting while
+The order is held by an event after the last call.  A call on another stream waits for that event.  While all calls stay
+on one stream the event is not recorded, since a record between two kernels keeps the second kernel from starting while
 the first kernel ends.  The event is recorded when a call goes to another stream, and before a launch that may block the
-stream for long (``record_pending``).  The stream must then be alive and have its handle: CUDA gives the handle of a
-destroyed stream to a new stream.  So the order keeps the last call's stream alive.  If it cannot (``Events.owner``) it
+stream for long (``record_pending``).  At that time the stream must still be alive, since CUDA gives the handle of a
+destroyed stream to a new stream.  So the order keeps the last call's stream alive.  If it can't (``Events.owner``), it
 records the event after each call, and each call waits for the event.
 
-A captured graph begins with a node that waits for the event and ends with a node that records it, each time the graph
-runs.  After the first capture all calls wait for the event and record it.  A loop is one call, and no event may be inside
-it: the calls of its body wait only for one another (``body``).
+A captured graph begins with a node that waits for the event and ends with a node that records the event, each time it
+runs. After the first capture all calls wait for the event and record it.  A loop counts as one call, and its graph may
+contain no event: the calls of its body wait only for each other (``body``).
 
-The order does not include kernels of the user and ``wait_signal``, a single warp that always finds room, because a call
-holds one block on each multiprocessor and leaves room for other kernels.
+Kernels of the user, and ``wait_signal``, a single warp, are not in the order.  They always find room, since a call holds
+one block on each multiprocessor and leaves room for other kernels.
 """
 
 from collections.abc import Callable, Iterator
@@ -65,7 +65,7 @@ class Order:
         self._handle: int | None = None  # handle of the last call's stream, if an owner keeps the stream alive
         self._owner: Any = None
         self._pending = False  # True if the event must still be recorded after the last call
-        self._late: list[tuple[int, Any]] = []  # streams under capture, whose calls before the capture are not recorded
+        self._late: list[tuple[int, Any]] = []  # streams under capture, with unrecorded earlier calls
         self._has_graphs = False
         self._captures: dict[int, tuple[int, Any, Any]] = {}  # {number: (last call's stream, its owner, its end)}
         self._bodies: set[int] = set()  # numbers of the captures that are bodies of loops
@@ -129,8 +129,8 @@ class Order:
     def record_pending(self) -> None:
         """Record a pending event, so that later calls wait only for the calls before this moment.
 
-        Call it before any launch that may block its stream for long, and before the host waits: programs wait before they
-        begin a capture, during which no event outside the graph can be recorded on its streams.
+        Call it before a launch that may block its stream for long, and before the host waits.  A program waits before it
+        begins a capture, and during a capture no event outside the graph can be recorded on the captured stream.
         """
         if self._pending:
             with self.lock:
@@ -139,9 +139,10 @@ class Order:
                     self._pending = False
 
     def _leave_stream(self) -> None:
-        """Record the event after all calls; after the calls of a stream under capture, when the capture has ended.
+        """Record the event after all calls so far.
 
-        While the capture is open, only work on the same stream is ordered after these calls.
+        If their stream is being captured, this is possible only after the capture has ended.  While the capture is open,
+        only work on the same stream is ordered after these calls.
         """
         self.record_pending()
         if self._pending and self._handle is not None:

@@ -1,5 +1,5 @@
 """A team of simulated PEs in one process: unchanged kernels in plain Python, under a scheduler that seeks their faults.
 
-Programs, warps, and what is under way between PEs are actors, of which a seeded scheduler runs one at a time: one seed is
-one schedule, and a deadlock is seen at once.
+Programs, warps, and messages between PEs are actors.  A seeded scheduler runs one actor at a time: a seed determines the
+schedule, and a deadlock is detected at once.
 """

@@ -11,7 +11,7 @@ NAME = "simulated"
 
 
 def make_backend(group: Group, me: int, streams: Streams) -> Backend:
-    """The backend of a team on a PE, which is ``me`` in the machine."""
+    """The backend of a team on a PE.  me: number of the PE in the machine"""
     machine = group.machine
     heap = Heap(machine, me, group, streams)
     return Backend(

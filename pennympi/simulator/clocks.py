@@ -1,8 +1,8 @@
-"""Vector clocks: which accesses come before which, by what the rules guarantee and not by how a schedule went.
+"""Vector clocks: the order of accesses that the rules guarantee, and not the order of the schedule.
 
-An actor (a program, a warp, a message) has a component, and a clock that says how far into each component's time it has
-seen.  A release, such as a signal, gives a copy of the clock away, and time goes on; who acquires it, by a wait or a
-barrier, has seen what came before.
+An actor (a program, a warp, a message) has a component, and a clock: for each component the time up to which the actor
+has seen it.  A release, such as a signal, publishes a copy of the clock, and the actor's time goes on.  Who acquires the
+copy, by a wait or a barrier, has seen everything before the release.
 """
 
 from collections.abc import Hashable
@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-CAPACITY = 1024  # components; more of them share one, which hides what is between them
+CAPACITY = 1024  # number of components; further actors share them, which hides races between actors of one component
 
 Seen = np.ndarray[Any, Any]  # (CAPACITY,) int64
 
 
 class Clock:
-    """The clock of one actor.
+    """The clock of an actor.
 
-    component: its own;  time: of its accesses, there;  seen: all components' times that come before
+    component: component of the actor;  time: time of its accesses;  seen: the times of all components before it
     """
 
     __slots__ = ("clocks", "component", "seen", "time")
@@ -26,31 +26,31 @@ class Clock:
     def __init__(self, clocks: "Clocks", name: Hashable, *before: Seen | None):
         self.clocks, self.component = clocks, clocks.component(name)
         self.seen: Seen = np.zeros(CAPACITY, np.int64)
-        for one in before:
-            self.acquire(one)
+        for earlier in before:
+            self.acquire(earlier)
         self.tick()
 
     def tick(self) -> None:
-        """Let time go on."""
+        """Let the actor's time go on."""
         self.time = self.clocks.next_time(self.component)
         self.seen[self.component] = self.time
 
     def acquire(self, seen: Seen | None) -> None:
-        """What comes next comes after all that a release gave away."""
+        """Order the following accesses after everything before a release."""
         if seen is not None:
             np.maximum(self.seen, seen, out=self.seen)
 
     def release(self) -> Seen:
-        """A copy of what has been seen; what comes next is not in it."""
-        given = self.seen.copy()
+        """A copy of ``seen``; the following accesses are not in it."""
+        released = self.seen.copy()
         self.tick()
-        return given
+        return released
 
 
 class Clocks:
-    """The components of one machine, and what its synchronisation words carry.
+    """The components of a machine, and the clocks that its synchronisation words carry.
 
-    words: by (PE, address) of a signal, a lock, a counter or a packet: what who acquires it has seen
+    words: {(PE, address) of a signal, a lock, a counter or a packet: what an actor that acquires it has seen}
     """
 
     def __init__(self) -> None:
@@ -59,24 +59,24 @@ class Clocks:
         self.words: dict[tuple[int, int], Seen] = {}
 
     def component(self, name: Hashable) -> int:
-        """The component of actors of a name, of which one runs at a time."""
+        """The component of the actors with a name, of which only one runs at a time."""
         return self._components.setdefault(name, len(self._components) % CAPACITY)
 
     def next_time(self, component: int) -> int:
-        """The next moment of a component."""
+        """The next time of a component."""
         self._times[component] += 1
         return self._times[component]
 
     def publish(self, pe: int, address: int, seen: Seen) -> None:
-        """A word carries this, and nothing of what it carried."""
+        """Let a word carry ``seen`` in place of its previous clock."""
         self.words[pe, address] = seen
 
     def exchange(self, clock: Clock, pe: int, address: int) -> None:
-        """A word is read and written at once, as an atomic addition does."""
+        """Order an actor that reads and writes a word atomically."""
         clock.acquire(self.words.get((pe, address)))
         self.words[pe, address] = clock.release()
 
 
-def together(one: Seen | None, other: Seen) -> Seen:
-    """What both have seen."""
-    return other if one is None else np.maximum(one, other)
+def merged(first: Seen | None, second: Seen) -> Seen:
+    """The times that at least one of two clocks has seen."""
+    return second if first is None else np.maximum(first, second)

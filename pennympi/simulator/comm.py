@@ -1,4 +1,4 @@
-"""Stands where mpi4py's communicator stands: calls of the host that move Python objects."""
+"""The simulator's counterpart of mpi4py's communicator: calls of the host that move Python objects."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -13,9 +13,9 @@ from .job import Group
 
 
 class Comm:
-    """A communicator of simulated PEs.  One object for all of them: a call is that of the PE that runs.
+    """A communicator of simulated PEs.  All PEs share the object: a call belongs to the PE that runs.
 
-    pes: their numbers in the machine
+    pes: numbers of the PEs in the machine
     """
 
     def __init__(self, machine: Machine, pes: Sequence[int]):
@@ -24,11 +24,11 @@ class Comm:
         self._machine = machine
         self._teams: list[Group] = []
         self._inits = Counter[int]()
-        self._parts: dict[Any, Comm] = {}  # by the number of the call that made them, and colour
+        self._parts: dict[Any, Comm] = {}  # {(number of the call of Split, colour): its result}
 
     @property
     def rank(self) -> int:
-        """The PE that asks."""
+        """Rank of the calling PE."""
         program: Any = getcurrent()
         return self.pes.index(program.pe)
 
@@ -37,7 +37,7 @@ class Comm:
         return len(self.pes)
 
     def new_team(self) -> Group:
-        """The group of the next team of the PE that asks, the same for all PEs."""
+        """The group of the next team of the calling PE, the same for all PEs."""
         number = self._inits[self.rank]
         self._inits[self.rank] += 1
         if number == len(self._teams):
@@ -45,9 +45,10 @@ class Comm:
         return self._teams[number]
 
     def Split(self, color: int = 0, key: int = 0) -> "Comm":
-        """The communicator of the PEs of one colour, by key."""
-        asked = self._gather((color, key), "Split")
-        pes = [self.pes[k] for k in sorted(range(self.size), key=lambda k: (asked[k][1], k)) if asked[k][0] == color]
+        """The communicator of the PEs of a colour, in the order of their keys."""
+        arguments = self._gather((color, key), "Split")
+        order = sorted(range(self.size), key=lambda k: (arguments[k][1], k))
+        pes = [self.pes[k] for k in order if arguments[k][0] == color]
         return self._parts.setdefault((self._meetings[self.rank], color), Comm(self._machine, pes))
 
     def Get_rank(self) -> int:
@@ -60,19 +61,19 @@ class Comm:
         return self._gather(obj, "allgather")
 
     def gather(self, obj: Any, root: int = 0) -> list[Any] | None:
-        found = self._gather(obj, "gather")
-        return found if self.rank == root else None
+        gathered = self._gather(obj, "gather")
+        return gathered if self.rank == root else None
 
     def bcast(self, obj: Any = None, root: int = 0) -> Any:
         return self._gather(obj, "bcast")[root]
 
     def alltoall(self, obj: Any) -> list[Any]:
-        return [theirs[self.rank] for theirs in self._gather(obj, "alltoall")]
+        return [objects[self.rank] for objects in self._gather(obj, "alltoall")]
 
     def allreduce(self, obj: Any, op: Any = MPI.SUM) -> Any:
-        total, *others = self._gather(obj, "allreduce")
-        for one in others:
-            total = op(total, one)
+        total, *addends = self._gather(obj, "allreduce")
+        for addend in addends:
+            total = op(total, addend)
         return total
 
     def reduce(self, obj: Any, op: Any = MPI.SUM, root: int = 0) -> Any:
@@ -85,7 +86,7 @@ class Comm:
     Barrier = barrier
 
     def Dup(self) -> "Comm":
-        """This one."""
+        """Return this communicator."""
         return self
 
     def Free(self) -> None:
@@ -99,5 +100,5 @@ class Comm:
 
     def __getattr__(self, name: str) -> Any:
         raise Unsupported(
-            f"the communicator of a simulated team has no {name}: it has allgather, bcast, barrier and such"
+            f"the communicator of a simulated team has no {name}: use allgather, bcast, barrier or similar calls"
         )

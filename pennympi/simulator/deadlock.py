@@ -1,4 +1,4 @@
-"""Who waits for what, where no PE can go on."""
+"""The message of a Deadlock: the waits of all PEs."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,7 @@ MOST_NAMED = 8
 
 
 def described(machine: "Machine") -> str:
-    """The waits that nothing ends, but for those for launches that wait themselves."""
+    """The waits that nothing will end; without waits for launches that wait themselves."""
     waits = [fiber for fiber in machine.alive if not isinstance(fiber.waits_for[0], Block)]
     busy = {fiber.pe for fiber in waits if isinstance(fiber, Warp)}
     waits = [fiber for fiber in waits if fiber.waits_for[0] != "stream" or fiber.pe not in busy]
@@ -35,11 +35,11 @@ def _awaited(machine: "Machine", fiber: Fiber) -> str:
     key: Any = fiber.waits_for
     if isinstance(key[0], int):
         pe, address = key
-        found, wanted = machine.memory.load(pe, address), fiber.wanted if isinstance(fiber, Warp) else 0
-        if wanted >= EPOCHS:  # a word of the library, which has the call's tag
+        content, wanted = machine.memory.load(pe, address), fiber.wanted if isinstance(fiber, Warp) else 0
+        if wanted >= EPOCHS:  # the word is an epoch with the call's tag
             call = machine.call_texts.get(wanted // EPOCHS, "a call")
-            return f"round {wanted % EPOCHS} of {call}, and found is round {found % EPOCHS}"
-        return f"{machine.memory.described(pe, address)} to be at least {wanted}, and it is {found}"
+            return f"round {wanted % EPOCHS} of {call}, and found is round {content % EPOCHS}"
+        return f"{machine.memory.described(pe, address)} to be at least {wanted}, and it is {content}"
     kind, *what = key
     return {
         "line": "packets",

@@ -1,28 +1,28 @@
-"""What a simulated team finds."""
+"""The faults that a simulated team finds."""
 
 from .. import errors
 from ..errors import PennympiError
 
 
 class Fault(PennympiError):
-    """A program or a kernel did what it must not do, under the schedule that the notes name."""
+    """A program or a kernel broke a rule, under the schedule that the notes name."""
 
 
 class OutOfBounds(Fault, errors.OutOfBounds):
-    """An access outside of its array, or not aligned; or a PE that the team has not."""
+    """An access outside its array, or not aligned; or a PE that the team does not have."""
 
 
 class Race(Fault):
-    """Two accesses of the same bytes, one of them a write, and nothing orders one before the other."""
+    """Two accesses to the same bytes, at least one of them a write, which nothing orders."""
 
 
 class Deadlock(Fault):
-    """Nobody can run, nothing is under way, and a wait has not ended."""
+    """No actor can run, no message is under way, and a wait has not ended."""
 
 
 class Unawaited(Fault):
-    """A signal that nobody waited for."""
+    """A signal for which no PE waited."""
 
 
 class Differs(Fault):
-    """A result that another schedule does not have."""
+    """A result that differs from that of another schedule."""

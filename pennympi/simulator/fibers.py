@@ -1,4 +1,4 @@
-"""A fiber: what runs until it pauses or waits, as the scheduler has it."""
+"""A fiber: an actor that runs until it pauses or waits."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 class Fiber(greenlet):
     """An actor that is a greenlet.
 
-    pe: where it runs;  clock: of its accesses;  waits_for: the key that it sleeps for, None: it can run
+    pe: PE on which it runs;  clock: clock of its accesses;  waits_for: key for which it sleeps, None: it can run
     """
 
     clock: Clock
@@ -23,27 +23,27 @@ class Fiber(greenlet):
         super().__init__(body, machine.main)
         self.machine, self.pe, self.priority = machine, pe, 0.0
         self.memory, self.network, self.scheduler = machine.memory, machine.network, machine.scheduler
-        self.left = 0  # steps until it lets others run
+        self.left = 0  # steps until it lets other actors run
         self.waits_for: Any = None
 
     def line(self) -> int:
-        """Where it is in the user's files."""
-        return self.memory.lines.here()
+        """Number of its current line in the user's files."""
+        return self.memory.lines.current()
 
     def step(self) -> bool:
-        """Run until the burst is used up or it waits.  False if it cannot go on."""
+        """Run until the burst is over or the fiber waits.  False if it can't go on."""
         self.left = self.scheduler.burst()
         self.switch()
         return not self.dead and self.waits_for is None
 
     def pause(self) -> None:
-        """Let others run, if it is time."""
+        """Let other actors run if the burst is over."""
         self.left -= 1
         if self.left < 0:
             self._leave()
 
     def sleep(self, key: Any) -> None:
-        """Let others run until ``key`` is woken."""
+        """Let other actors run until ``key`` is woken."""
         self.waits_for = key
         self.scheduler.sleep(self, key)
         self._leave()

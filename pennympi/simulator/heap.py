@@ -1,4 +1,4 @@
-"""Memory of one team on a simulated PE."""
+"""Memory of a team on a simulated PE."""
 
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from ..arrays.array_view import ArrayView
 from ..arrays.dtypes import DType
 from ..errors import SymmetricHeapExhausted
 from ..host.runtime import arrays
-from .clocks import Clock, together
+from .clocks import Clock, merged
 from .device import Machine, Program
 from .job import Group
 from .memory import PEER, SCRIBBLE
@@ -23,26 +23,26 @@ WORD_BYTES = 8
 
 
 class HostAccess:
-    """Who accesses memory when the host runs something in a stream."""
+    """The actor of an access by the host in a stream."""
 
     def __init__(self, clock: Clock, line: int):
         self.clock, self._line = clock, line
 
     def line(self) -> int:
-        """Where the program is."""
+        """Number of the program's line."""
         return self._line
 
 
 class Heap:
-    """See ``pennympi.backend.Heap``.  Addresses are those of the machine's memory, or of this process."""
+    """See ``pennympi.backend.Heap``.  Addresses are those of the machine's memory, or those of this process."""
 
     def __init__(self, machine: Machine, pe: int, group: Group, streams: Streams):
         self._machine, self._memory, self._pe = machine, machine.memory, pe
         self._group, self._streams, self._allocated = group, streams, 0
-        self._starts = [one.ctypes.data for one in machine.memory.bytes]  # of the PEs' memory in this process
+        self._starts = [memory.ctypes.data for memory in machine.memory.bytes]  # addresses of PEs' memory in this process
 
     def allocate(self, nbytes: int) -> int:
-        """Symmetric memory, the same on all PEs, which make the same allocations in order.  Its bytes are no zeros."""
+        """Symmetric memory, the same on all PEs, which allocate in the same order.  Its bytes are not zero."""
         allocations, number = self._group.allocations, self._allocated
         if number == len(allocations):
             allocations.append(self._take(nbytes, False))
@@ -60,7 +60,7 @@ class Heap:
         return self._memory.allocate(max(nbytes, 1), outside, what=what)
 
     def release(self, address: int) -> None:
-        """Give an allocation back, once all PEs do."""
+        """Free an allocation, after all PEs have released it."""
         releases = self._group.releases
         releases[address] += 1
         if releases[address] == self._group.n_pes:
@@ -71,12 +71,12 @@ class Heap:
         return None if address >= self._memory.size else self._memory.is_taken(address)
 
     def view(self, address: int, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None = None) -> Any:
-        """The memory of a PE at an address as an array."""
-        pe, at = (self._pe, address) if address < PEER else ((address >> 48) - 1, address & (PEER - 1))
+        """The memory at an address, which may be that of another PE, as an array."""
+        pe, start = (self._pe, address) if address < PEER else ((address >> 48) - 1, address & (PEER - 1))
         memory: Any = self._memory.bytes[pe]
-        made = np.ndarray(shape, dtype.numpy, memory, at, strides).view(TeamArray)
-        made.heap = self
-        return made
+        array = np.ndarray(shape, dtype.numpy, memory, start, strides).view(TeamArray)
+        array.heap = self
+        return array
 
     def new(self, shape: tuple[int, ...], dtype: DType, stream: int) -> Any:
         """A plain array of this PE."""
@@ -84,52 +84,52 @@ class Heap:
         return self.view(self._take(nbytes, True), shape, dtype)
 
     def take_words(self, words: Sequence[int]) -> int:
-        """Words of this PE with these values; their address."""
+        """Allocate words of this PE with these values; return their address."""
         address = self._take(WORD_BYTES * len(words), True)
         self._memory.bytes[self._pe][address : address + WORD_BYTES * len(words)].view(np.int64)[:] = words
         return address
 
     def free_words(self, address: int) -> None:
-        """Give words back."""
+        """Free words of ``take_words``."""
         self._memory.free(address)
 
     def copy_in(self, address: int, data: Any) -> None:
-        """Copy an array to an address; the program waits for it."""
+        """Copy an array to an address; the program waits for the copy."""
         data = np.ascontiguousarray(plain(data))
         self.fill(self._bytes_at(address, data.nbytes), data.reshape(-1).view(np.uint8))
 
     def _bytes_at(self, address: int, nbytes: int) -> TeamArray:
-        found = np.ndarray((nbytes,), np.uint8, self._memory.bytes[self._pe].data, address).view(TeamArray)
-        found.heap = self
-        return found
+        array = np.ndarray((nbytes,), np.uint8, self._memory.bytes[self._pe].data, address).view(TeamArray)
+        array.heap = self
+        return array
 
     def fill(self, view: Any, value: Any) -> None:
-        """Set every element of an array; the program waits for it."""
+        """Set every element of an array; the program waits until it is done."""
         view[...] = value
         program: Any = getcurrent()
         program.clock.acquire(self._streams.current().launches.seen)
 
     def array_view(self, x: Any, writable: bool) -> ArrayView:
-        """Describe an array of NumPy, a buffer, or an array that DLPack describes, in memory of this process."""
-        found = arrays.array_view(x, writable)
+        """Describe an array of NumPy, a buffer, or an array with DLPack, in memory of this process."""
+        view = arrays.array_view(x, writable)
         for pe, start in enumerate(self._starts):
-            if start <= found.address < start + self._memory.size:
-                found.address += -start if pe == self._pe else (1 + pe) * PEER - start
-                return found
-        whole: Any = found.owner
+            if start <= view.address < start + self._memory.size:
+                view.address += -start if pe == self._pe else (1 + pe) * PEER - start
+                return view
+        whole: Any = view.owner
         while isinstance(whole, np.ndarray) and isinstance(whole.base, np.ndarray):
             whole = whole.base
         if isinstance(whole, np.ndarray) and whole.flags.c_contiguous:
             address, nbytes = int(whole.__array_interface__["data"][0]), whole.nbytes
         else:
-            address, nbytes = found.address, found.nbytes
-        if found.nbytes:
+            address, nbytes = view.address, view.nbytes
+        if view.nbytes:
             line = self._memory.lines.text(getcurrent().line()) if isinstance(getcurrent(), Program) else "the library"
-            self._memory.adopt(self._pe, address, nbytes, found.owner, f"the plain array given at {line}")
-        return found
+            self._memory.adopt(self._pe, address, nbytes, view.owner, f"the plain array given at {line}")
+        return view
 
-    def facts(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-        """None: each call is checked."""
+    def call_key(self, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+        """Return None: each call is checked."""
         return None
 
     def is_of_process(self, address: Any) -> bool:
@@ -140,18 +140,18 @@ class Heap:
         return [("heap", "memory of the simulator")]
 
     def close(self, kept: Collection[int]) -> None:
-        """Remember what the arrays hold at the end."""
+        """Store the final content of the arrays."""
         for address in sorted(kept):
             self._machine.results[self._pe, address] = self._memory.whole(self._pe, address).tobytes()
 
     def wait_for_current(self) -> None:
-        """Until what is in the current stream has run."""
+        """Wait until all launches of the current stream have run."""
         program = getcurrent()
         if isinstance(program, Program) and not self._machine.has_ended:
             program.wait_for(self._streams.current().launches)
 
     def run_by_host(self, used: Sequence[tuple[TeamArray, int]], run: Callable[[], Any]) -> Any:
-        """What ``run`` returns, in the current stream.  used: arrays, and whether they are read or written"""
+        """The result of ``run``, as an operation in the current stream.  used: arrays, and READ or WRITE"""
         program = getcurrent()
         if not isinstance(program, Program) or self._machine.has_ended:
             return run()
@@ -162,24 +162,24 @@ class Heap:
         for array, kind in used:
             self._note(actor, array, kind)
         result = run()
-        launches.seen = together(launches.seen, clock.seen)
+        launches.seen = merged(launches.seen, clock.seen)
         if not isinstance(result, np.ndarray) and all(kind == READ for _, kind in used):
-            program.clock.acquire(clock.seen)  # the program has waited for a number
+            program.clock.acquire(clock.seen)  # the program has waited for the number
         program.pause()
         return result
 
     def _note(self, actor: HostAccess, array: TeamArray, kind: int) -> None:
-        """Note an access of an array with any strides."""
+        """Record an access to an array with any strides."""
         address = int(array.__array_interface__["data"][0])
         pe = next((pe for pe, start in enumerate(self._starts) if 0 <= address - start < self._memory.size), None)
         if pe is None or not array.size:
             return
-        found = self._memory.object_at(pe, address - self._starts[pe], 0)
-        low = address - self._starts[pe] - found.start
-        shadow = self._memory.shadow(pe, found)
-        if array.nbytes == found.stop - found.start:
+        whole = self._memory.object_at(pe, address - self._starts[pe], 0)
+        low = address - self._starts[pe] - whole.start
+        shadow = self._memory.shadow(pe, whole)
+        if array.nbytes == whole.stop - whole.start:
             shadow.note(actor.clock, actor.line(), kind, 0, array.nbytes)
             return
-        shape, strides = (*array.shape, array.itemsize), (*(8 * one for one in array.strides), 8)
+        shape, strides = (*array.shape, array.itemsize), (*(8 * stride for stride in array.strides), 8)
         reads, writes = (as_strided(last[low:], shape, strides) for last in shadow.last)
         shadow.note_all(actor.clock, actor.line(), kind, reads, writes)

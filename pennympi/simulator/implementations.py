@@ -1,9 +1,9 @@
-"""Implementations of the primitives: what a GPU does, as weakly ordered as it may.  Of this PE's memory and of sums; the
-others are in peers.py and packets.py.
+"""Implementations of the primitives, which are as weakly ordered as a GPU permits.  This file has those of this PE's
+memory and of sums; the others are in peers.py and packets.py.
 
-A block has a few warps, each of which runs the kernel.  They meet where a GPU's block has a barrier, and nowhere else.
-What all threads of a block do together, one warp does, which is drawn: it begins when that one comes.
-A body takes the warp that calls it, and the arguments of the primitive.
+A block has a few warps, and each warp runs the kernel.  The warps meet only at the barriers of a GPU's block.  Work of
+all threads of a block is done by one warp, which is chosen at random; the work begins when this warp arrives.  A body
+takes the warp that calls it, and the arguments of the primitive.
 """
 
 from ctypes import CDLL, c_double, c_float
@@ -20,21 +20,21 @@ Body = Any  # a function
 IMPLEMENTATIONS: dict[str, Body] = {}
 
 
-def entered(work: Body, primitive: Body) -> Body:
-    """Enter an implementation, under the name of its body, which is returned."""
+def registered(work: Body, primitive: Body) -> Body:
+    """Register an implementation under the name of its body; return the body."""
     IMPLEMENTATIONS[work.__name__] = primitive
     return work
 
 
-def each(work: Body) -> Body:
-    """A primitive that each thread does for itself."""
-    return entered(work, lambda *args: work(getcurrent(), *args))
+def each_thread(work: Body) -> Body:
+    """A primitive that each thread does by itself."""
+    return registered(work, lambda *args: work(getcurrent(), *args))
 
 
-def by_one(work: Body, before: bool = False, leader: bool = False) -> Body:
-    """What one warp does, with a barrier at its end.
+def by_one_warp(work: Body, before: bool = False, leader: bool = False) -> Body:
+    """Work of one warp, with a barrier at its end.
 
-    before: with a barrier at its beginning, too;  leader: the first warp does it, as a GPU's first thread
+    before: with a barrier at its beginning, too;  leader: the first warp does it, for a GPU's first thread
     """
 
     def primitive(*args: Any) -> Any:
@@ -42,28 +42,28 @@ def by_one(work: Body, before: bool = False, leader: bool = False) -> Body:
         if before:
             b.block.barrier(b, work.__name__)
         worker = 0 if leader else int(b.scheduler.random() * len(b.block.warps))
-        return b.block.by_one(b, worker, work, args)
+        return b.block.by_one_warp(b, worker, work, args)
 
     return primitive
 
 
-def one(work: Body) -> Body:
+def any_warp(work: Body) -> Body:
     """A primitive that any warp does."""
-    return entered(work, by_one(work))
+    return registered(work, by_one_warp(work))
 
 
 def leader(work: Body) -> Body:
     """A primitive that the first warp does."""
-    return entered(work, by_one(work, leader=True))
+    return registered(work, by_one_warp(work, leader=True))
 
 
 def between_barriers(work: Body) -> Body:
-    """The same with a barrier at the beginning, too."""
-    return entered(work, by_one(work, before=True, leader=True))
+    """A primitive that the first warp does, with a barrier at its beginning, too."""
+    return registered(work, by_one_warp(work, before=True, leader=True))
 
 
 def after_barrier(work: Body) -> Body:
-    """A primitive that is a barrier, after which the first warp does the work and the others go on."""
+    """A primitive that is a barrier, after which the first warp works and the other warps go on."""
 
     def primitive(*args: Any) -> None:
         b = getcurrent()
@@ -71,7 +71,7 @@ def after_barrier(work: Body) -> Body:
         if b.number == 0:
             work(b, *args)
 
-    return entered(work, primitive)
+    return registered(work, primitive)
 
 
 @between_barriers
@@ -101,19 +101,19 @@ def unlock(b, word):
     b.scheduler.wake(("lock", b.pe, word))
 
 
-@each
+@each_thread
 def load(b, base, index):
     b.pause()
     return b.memory.elements(b.pe, base + index * b.item.itemsize, 1, b.item, b)[0]
 
 
-@each
+@each_thread
 def store(b, base, index, value):
     b.memory.elements(b.pe, base + index * b.item.itemsize, 1, b.item, b, WRITE)[0] = value
     b.pause()
 
 
-@each
+@each_thread
 def add_shared(b, base, index, value):
     word = base + 8 * index
     b.clock.acquire(b.memory.clocks.words.get((b.pe, word)))
@@ -123,7 +123,7 @@ def add_shared(b, base, index, value):
     b.pause()
 
 
-@each
+@each_thread
 def add_block_sums(b, base, x):
     totals = b.block.total(b, np.array(x))
     if b.number == 0:
@@ -132,14 +132,14 @@ def add_block_sums(b, base, x):
 
 
 def parts(b, dst, src, nbytes, pe):
-    """(start, stop) of the parts in which bytes of PE ``pe`` are moved.  Raises OutOfBounds."""
+    """(start, stop) of the parts in which bytes from PE ``pe`` are moved.  Raises OutOfBounds."""
     if nbytes > 0:
         b.memory.inside(b, WRITE, b.pe, dst, nbytes)
         b.memory.inside(b, READ, pe, src, nbytes)
         yield from b.scheduler.cuts(nbytes)
 
 
-@one
+@any_warp
 def copy(b, dst, src, nbytes):
     for start, stop in parts(b, dst, src, nbytes, b.pe):
         data = b.memory.read(b, b.pe, src + start, stop - start)
@@ -156,10 +156,10 @@ OPERATIONS = {"sum": np.add, "avg": np.add, "prod": np.multiply, "min": np.minim
 
 
 def combined(b, op, addends, closes, residual=None):
-    """op over the addends, as partials; where it closes, divided by the number of PEs for "avg", plus the residual."""
+    """op over the addends, as partials.  If ``closes``, an "avg" is divided by the PEs and gets the residual."""
     total = addends[0].astype(b.partial)
-    for one in addends[1:]:
-        total = OPERATIONS[op](total, one.astype(b.partial))
+    for addend in addends[1:]:
+        total = OPERATIONS[op](total, addend.astype(b.partial))
     if closes and op == "avg":
         n = len(b.pes)
         total = total / n if total.dtype.kind not in "iu" else np.sign(total) * (abs(total) // n)
@@ -167,23 +167,23 @@ def combined(b, op, addends, closes, residual=None):
 
 
 def by_parts(b, count, dst, sources, op, closes, residual=0):
-    """dst (count,) of a dtype = op over the sources, (address, dtype) each, plus the residual, part after part."""
+    """dst (count,) = op over the sources plus the residual, part by part.  dst, sources: (address, dtype)"""
     if count <= 0:
         return
     moved = [*sources, (residual, b.item)] if residual else sources
-    for at, dtype in (dst, *moved):
-        b.memory.elements(b.pe, at, count, dtype)
+    for address, dtype in (dst, *moved):
+        b.memory.elements(b.pe, address, count, dtype)
     for start, stop in b.scheduler.cuts(count):
         n = stop - start
-        addends = [b.memory.elements(b.pe, at + start * dtype.itemsize, n, dtype, b) for at, dtype in moved]
-        rest = addends.pop() if residual else None
-        total, (at, dtype) = combined(b, op, addends, closes, rest), dst
-        b.memory.elements(b.pe, at + start * dtype.itemsize, n, dtype, b, WRITE)[:] = total
+        addends = [b.memory.elements(b.pe, address + start * dtype.itemsize, n, dtype, b) for address, dtype in moved]
+        addend = addends.pop() if residual else None
+        total, (address, dtype) = combined(b, op, addends, closes, addend), dst
+        b.memory.elements(b.pe, address + start * dtype.itemsize, n, dtype, b, WRITE)[:] = total
         b.pause()
 
 
 def sum_of(name, kinds):
-    """Enter a primitive whose sum and addends are elements (e) or partials (p): (ctx, sum, addends..., count)."""
+    """Register a primitive (ctx, sum, addends..., count) whose sum and addends are elements (e) or partials (p)."""
 
     def work(b, ctx, *args):
         dtypes = [b.item if kind == "e" else b.partial for kind in kinds]
@@ -191,7 +191,7 @@ def sum_of(name, kinds):
         by_parts(b, args[-1], dst, sources, "sum" if name == "plus" else b.op, name.endswith("_and_round"))
 
     work.__name__ = name
-    one(work)
+    any_warp(work)
 
 
 for _name, _kinds in {
@@ -201,7 +201,7 @@ for _name, _kinds in {
     sum_of(_name, _kinds)
 
 
-@one
+@any_warp
 def combine(b, pe, piece, slots, scratch):
     sources = [(piece.src if k == pe.me else slot_at(slots, k), b.item) for k in range(pe.n_pes)]
     by_parts(b, piece.n_elems, (piece.out, b.item), sources, b.op, True, piece.residual)
@@ -237,4 +237,4 @@ for _name, _work in {
     "read_epoch": lambda b, epochs, index: b.memory.load(b.pe, epochs + 8 * index),
 }.items():
     _work.__name__ = _name
-    each(_work)
+    each_thread(_work)

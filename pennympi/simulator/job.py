@@ -1,4 +1,4 @@
-"""The processes of a job, in the simulator: meetings without messages, and calls that are compared as they are made."""
+"""The processes of a job in the simulator: meetings without messages, and calls that are compared when they are made."""
 
 import pickle
 from collections import Counter
@@ -10,12 +10,12 @@ from greenlet import getcurrent
 from ..errors import CollectiveMismatchError
 from ..job.control import tag_of
 from ..job.process import Process
-from .clocks import Seen, together
+from .clocks import Seen, merged
 from .device import Machine
 
 
 class Meeting:
-    """What the PEs bring to a meeting: by PE of the group.  seen: by all who have come"""
+    """A meeting.  brought: {PE of the group: its object};  seen: what the PEs that have come have seen"""
 
     def __init__(self) -> None:
         self.brought: dict[int, bytes] = {}
@@ -25,36 +25,36 @@ class Meeting:
 class Group:
     """PEs that make the same calls: those of a team, or of a communicator.
 
-    pes:         their numbers in the machine, by their numbers here
-    allocations: addresses of the team's memory, in order;  releases: of an address, the PEs that have given it back
+    pes:         numbers of the PEs in the machine, by their numbers in the group
+    allocations: addresses of the team's memory, in order;  releases: {address: number of PEs that have released it}
     """
 
     def __init__(self, machine: Machine, pes: Sequence[int]):
         self.machine, self.pes, self.n_pes = machine, pes, len(pes)
         self.allocations: list[int] = []
         self.releases = Counter[int]()
-        self._calls: list[tuple[str, int, int]] = []  # text, PE and line of who made it first
+        self._calls: list[tuple[str, int, int]] = []  # text, and PE and line of the first PE that made the call
         self._meetings: dict[int, Meeting] = {}
 
     def enter(self, pe: int, number: int, text: str) -> None:
-        """A PE makes its call of this number.  Raises CollectiveMismatchError if another PE made another one."""
+        """Note that a PE makes its call of this number.  Raises CollectiveMismatchError if another PE's call differs."""
         program: Any = getcurrent()
         line, lines = program.line(), self.machine.memory.lines
         if number == len(self._calls):
             self._calls.append((text, pe, line))
-        first, other, there = self._calls[number]
+        first, first_pe, first_line = self._calls[number]
         if text != first:
             raise CollectiveMismatchError(
-                f"call {number + 1} of PE {pe} at {lines.text(line)} is {text}, and that of PE {other} at "
-                f"{lines.text(there)} is {first}: the PEs of a team make the same calls in the same order"
+                f"call {number + 1} of PE {pe} at {lines.text(line)} is {text}, and that of PE {first_pe} at "
+                f"{lines.text(first_line)} is {first}: the PEs of a team make the same calls in the same order"
             )
 
     def gather(self, pe: int, number: int, obj: Any, what: str) -> list[Any]:
-        """What all PEs bring to the meeting of this number."""
+        """The objects of all PEs for the meeting of this number."""
         program: Any = getcurrent()
         meeting = self._meetings.setdefault(number, Meeting())
         meeting.brought[pe] = pickle.dumps(obj, pickle.HIGHEST_PROTOCOL)
-        meeting.seen = together(meeting.seen, program.clock.release())
+        meeting.seen = merged(meeting.seen, program.clock.release())
         key = ("meeting", (id(self), number), f"the other PEs in {what}")
         if len(meeting.brought) == self.n_pes:
             program.scheduler.wake(key)
@@ -62,32 +62,32 @@ class Group:
             program.sleep(key)
         program.clock.acquire(meeting.seen)
         program.pause()
-        return [pickle.loads(meeting.brought[one]) for one in range(self.n_pes)]
+        return [pickle.loads(meeting.brought[k]) for k in range(self.n_pes)]
 
 
 class Control:
-    """Stands where ``pennympi.job.control.Control`` stands."""
+    """The simulator's counterpart of ``pennympi.job.control.Control``."""
 
     def __init__(self, machine: Machine, me: int, group: Group):
         node_of = [machine.network.node_of[pe] for pe in group.pes]
         self.processes = [Process(f"node {node}", pe, f"node {node}") for pe, node in enumerate(node_of)]
         self.pes = [pe for pe, node in enumerate(node_of) if node == node_of[me]]
-        self.local, self.n_local, self.beside = self.pes.index(me), len(self.pes), self.pes
+        self.local, self.n_local, self.machine_pes = self.pes.index(me), len(self.pes), self.pes
         self._me, self._group, self._calls, self._machine = me, group, 0, machine
 
     def enter(self, text: str) -> None:
-        """A call that every PE makes."""
+        """Enter a collective call."""
         self._group.enter(self._me, self._calls, text)
         self._calls += 1
         self.write_down(text)
 
     def write_down(self, text: str) -> None:
-        """The text of a call, for messages."""
+        """Store the text of a call for messages."""
         self._machine.call_texts[tag_of(text)] = text
 
 
 class SimulatedJob:
-    """Stands where ``pennympi.job.job.Job`` stands."""
+    """The simulator's counterpart of ``pennympi.job.job.Job``."""
 
     def __init__(self, machine: Machine, me: int, group: Group, comm: Any):
         self.me, self.n_pes, self.comm, self.own_comm = me, group.n_pes, comm, comm

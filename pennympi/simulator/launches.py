@@ -1,4 +1,4 @@
-"""What a stream holds, the blocks of a launch, and their warps as fibers."""
+"""Entries of streams, the blocks of launches, and their warps as fibers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..compile.bind import is_tagged
-from .clocks import Clock, Seen, together
+from .clocks import Clock, Seen, merged
 from .faults import Fault, OutOfBounds
 from .fibers import Fiber
 from .lines import UNKNOWN
@@ -23,19 +23,19 @@ DTYPES = {
     "float16": (np.dtype("float16"), np.dtype("float32")),
     "byte": (np.dtype("uint8"), np.dtype("uint8")),
 }  # name: (elements, partials)
-COMPONENTS = 16  # of the blocks of a stream
+COMPONENTS = 16  # components of clocks that the blocks of a stream use in turn
 
 
 @dataclass
 class Launch:
-    """One entry of a stream.
+    """An entry of a stream.
 
-    what:   for messages;  kernel: a kernel, or a function of the host's or a copy engine's, and its arguments
-    dtype:  name of ``DTYPES``, or the dtypes of elements and partials;  op: of its reduction
-    tagged: of a kernel, whether its epochs carry the call's tag;  known: the numbers of its call, by name
-    begin:  called when its turn comes;  end: when all its blocks are done
-    line:   where the program launched it;  seen: what the program had seen there
-    pes:    the PEs of its team, by their numbers there; None: all
+    what:   name in messages;  kernel: a kernel, or a function of the host or a copy engine;  args: its arguments
+    dtype:  a name of ``DTYPES``, or the dtypes of elements and partials;  op: op of its reduction
+    tagged: whether a kernel's epochs carry the call's tag; None: not a kernel;  known: {name: number} of its call
+    begin:  called when its turn comes;  end: called when all its blocks have ended
+    line:   line of the program that launched it;  seen: what the program had seen at the launch
+    pes:    the PEs of its team, by their numbers in the team; None: all
     """
 
     what: str
@@ -54,32 +54,32 @@ class Launch:
 
     @classmethod
     def of(cls, what: str, kernel: Callable[..., Any], args: Sequence[Any], *more: Any, **named: Any) -> "Launch":
-        """The launch of a kernel with these arguments, ``ctx`` (the PE's number) first."""
+        """The launch of a kernel with these arguments; ``ctx``, the PE's number, is the first."""
         named["tagged"] = is_tagged(kernel)
         return cls(what, kernel, args, *more, **named)
 
 
 class Block:
-    """One running block: what its warps share.
+    """A running block, and the state that its warps share.
 
-    under_way: messages that it has sent by NVSHMEM and that have not arrived;  left: warps that have not ended
-    delivered: what those that have arrived have seen
-    at:        the primitive that its warps have come to and not all left;  worker: the warp that does the work there
+    under_way: number of its messages by NVSHMEM that have not arrived;  left: number of warps that have not ended
+    delivered: what its messages that have arrived have seen
+    at:        the primitive that a warp has reached and not all have left;  worker: the warp that does its work
     """
 
     def __init__(self, machine: "Machine", stream: "Stream", launch: Launch, index: int):
         self.machine, self.stream, self.pe, self.launch, self.index = machine, stream, stream.me, launch, index
         self.stores, self.under_way, self.delivered = Stores(machine.network, self.pe), 0, None
-        n_warps = 1 if launch.tagged is None else machine.warps  # a copy engine has one
+        n_warps = 1 if launch.tagged is None else machine.warps  # a copy engine has one warp
         self.warps = [Warp(self, k) for k in range(n_warps)]
         self.left, self.at, self.worker = n_warps, "", 0
         self._arrived, self._barriers, self._results = 0, 0, [None, None]
         self._addends: list[Any] = [None] * n_warps
-        self._seen: list[Seen | None] = [None, None]  # by the warps that have come to a barrier
-        self._end: Seen | None = None  # by those that have ended
+        self._seen: list[Seen | None] = [None, None]  # what the warps at a barrier have seen
+        self._end: Seen | None = None  # what the ended warps have seen
 
     def barrier(self, warp: "Warp", name: str) -> None:
-        """Wait until all warps are in this call of a primitive; what comes then comes after all before it."""
+        """Wait until all warps are in this call of a primitive; the following is ordered after everything before."""
         n_warps = len(self.warps)
         if n_warps == 1:
             return
@@ -88,7 +88,7 @@ class Block:
         barrier = self._barriers
         half = barrier & 1  # no warp is two barriers ahead of another
         self._arrived += 1
-        self._seen[half] = together(self._seen[half], warp.clock.release())
+        self._seen[half] = merged(self._seen[half], warp.clock.release())
         if self._arrived == n_warps:
             self._arrived, self._barriers, self.at = 0, barrier + 1, ""
             self._seen[1 - half] = None
@@ -97,8 +97,8 @@ class Block:
             warp.sleep((self, barrier))
         warp.clock.acquire(self._seen[half])
 
-    def by_one(self, warp: "Warp", worker: int, work: Callable[..., Any], args: Sequence[Any]) -> Any:
-        """What one warp's work returns, in all warps: it begins when that one comes, and they wait for its end."""
+    def by_one_warp(self, warp: "Warp", worker: int, work: Callable[..., Any], args: Sequence[Any]) -> Any:
+        """The result of a warp's work, in all warps: work begins when this warp comes, and all wait for its end."""
         if len(self.warps) == 1:
             return work(warp, *args)
         self._come(work.__name__, worker)
@@ -109,24 +109,24 @@ class Block:
         return self._results[half]
 
     def total(self, warp: "Warp", addend: Any) -> Any:
-        """The sum of what the warps give, in all of them."""
+        """The sum of all warps' addends, in all warps."""
         self.barrier(warp, "total")
         self._addends[warp.number] = addend
         self.barrier(warp, "total")
         return sum(self._addends[1:], start=self._addends[0])
 
     def done(self, warp: "Warp") -> None:
-        """A warp has ended."""
+        """Note that a warp has ended."""
         self._come("", 0)
         del self.machine.alive[warp]
         self.left -= 1
-        self._end = together(self._end, warp.clock.seen)
+        self._end = merged(self._end, warp.clock.seen)
         if not self.left:
             self.stores.release()
             self.stream.done(self._end)
 
     def _come(self, name: str, worker: int) -> None:
-        """A warp comes to a primitive, or to its end.  Raises Fault if another one waits elsewhere."""
+        """Note that a warp comes to a primitive, or to its end.  Raises Fault if another warp waits elsewhere."""
         if (self.at and self.at != name) or (name and self.left < len(self.warps)):
             raise Fault(f"a warp is at {name or 'its end'}, and another one at {self.at or 'its end'}")
         if not self.at:
@@ -134,7 +134,7 @@ class Block:
 
 
 class Warp(Fiber):
-    """One running warp, which stands for a thread too: the ``number``-th of its block."""
+    """A running warp, which also acts as a thread: number ``number`` of its block."""
 
     def __init__(self, block: Block, number: int):
         super().__init__(block.machine, block.pe, self._body)
@@ -149,18 +149,18 @@ class Warp(Fiber):
         self.clock = Clock(self.memory.clocks, turn, block.stream.seen)
 
     def line(self) -> int:
-        """Where it is."""
+        """Number of its current line."""
         return super().line() or self.launch.line
 
     def peer(self, number: int) -> int:
-        """The PE of this number in the team.  Raises OutOfBounds."""
+        """Number in the machine of a PE of the team.  Raises OutOfBounds."""
         if not 0 <= number < len(self.pes):
-            at = self.memory.lines.text(self.line())
-            raise OutOfBounds(f"PE {number} is outside this team of {len(self.pes)} PEs, at {at}")
+            line = self.memory.lines.text(self.line())
+            raise OutOfBounds(f"PE {number} is outside this team of {len(self.pes)} PEs, at {line}")
         return self.pes[number]
 
     def wait(self, pe: int, address: int, value: int) -> None:
-        """Until a word of a PE is at least ``value``, or this PE gives up: by itself, or since the word is poison."""
+        """Wait until a word of a PE is at least ``value``, or this PE gives up: by itself, or because of poison."""
         word, patience = self.memory.word(pe, address), self.machine.patience
         tagged, self.wanted = bool(self.launch.tagged), value  # for the message of a deadlock
         while self._is_early(word[0], value, tagged) and not patience.is_over(self.pe):
@@ -175,15 +175,15 @@ class Warp(Fiber):
             self.network.quiet(self)
         self.pause()
 
-    def _is_early(self, found: int, value: int, tagged: bool) -> bool:
-        """Whether a word is not there yet; poison ends a wait whatever its round."""
-        return found < POISON and (rounds_after(found, value) < 0 if tagged else found < value)
+    def _is_early(self, content: int, value: int, tagged: bool) -> bool:
+        """Whether a word has not reached ``value``; poison ends a wait whatever its round."""
+        return content < POISON and (rounds_after(content, value) < 0 if tagged else content < value)
 
     def _body(self) -> None:
         try:
             self.launch.kernel(*self.launch.args)
             self.block.done(self)
-        except Exception as fault:  # of the kernel, whatever it is
+        except Exception as fault:  # a kernel may raise any exception
             launched = self.memory.lines.text(self.launch.line)
             where = f"PE {self.pe}, block {self.block.index}, warp {self.number}; launched at {launched}"
             fault.add_note(f"in {self.launch.what}, {where}")

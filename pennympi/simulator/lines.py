@@ -1,4 +1,4 @@
-"""Where in the user's files something was called."""
+"""The lines of the user's files at which calls are made."""
 
 import os
 import sys
@@ -16,19 +16,19 @@ class Lines:
         self._places = [("", 0, "")]
 
     def number(self, place: tuple[str, int, str]) -> int:
-        """The number of a place."""
-        found = self._numbers.get(place)
-        if found is None:
-            found = self._numbers[place] = len(self._places)
+        """The number of a line."""
+        number = self._numbers.get(place)
+        if number is None:
+            number = self._numbers[place] = len(self._places)
             self._places.append(place)
-        return found
+        return number
 
-    def here(self) -> int:
-        """The innermost line that runs and is not of the library."""
-        return self.of(sys._getframe(3))  # three functions of the library are above it at least
+    def current(self) -> int:
+        """The innermost running line that is not in the library."""
+        return self.of(sys._getframe(3))  # at least three functions of the library are above it
 
     def of(self, frame: FrameType | None) -> int:
-        """The innermost line of a frame, and of those below it, that is not of the library."""
+        """The innermost line of a frame, and of those below it, that is not in the library."""
         while frame is not None:
             if not is_library(frame.f_code.co_filename):
                 return self.number((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
@@ -36,7 +36,7 @@ class Lines:
         return UNKNOWN
 
     def text(self, number: int) -> str:
-        """Such as "exchange.py:12 (in halo)"."""
+        """A text such as "exchange.py:12 (in halo)"."""
         filename, line, within = self._places[number]
         return f"{shortened(filename)}:{line} ({within})" if filename else "the library"
 
@@ -45,20 +45,19 @@ _known: dict[str, bool] = {}
 
 
 def is_library(filename: str) -> bool:
-    """Whether a file is one of the library, or of what runs it."""
-    found = _known.get(filename)
-    if found is None:
+    """Whether a file belongs to the library, or to Python."""
+    known = _known.get(filename)
+    if known is None:
         inside = os.path.realpath(filename).startswith(_ROOTS) or filename.startswith("<frozen")
-        found = _known[filename] = inside
-    return found
+        known = _known[filename] = inside
+    return known
 
 
-_ROOTS = tuple(
-    os.path.realpath(one) + os.sep for one in (_LIBRARY, os.path.join(_LIBRARY, "kernels"), os.path.dirname(os.__file__))
-)
+_FOLDERS = (_LIBRARY, os.path.join(_LIBRARY, "kernels"), os.path.dirname(os.__file__))
+_ROOTS = tuple(os.path.realpath(folder) + os.sep for folder in _FOLDERS)
 
 
 def shortened(filename: str) -> str:
-    """A path as the user would write it."""
+    """A path relative to the current folder, if it is in the folder."""
     relative = os.path.relpath(filename)
     return filename if relative.startswith("..") else relative

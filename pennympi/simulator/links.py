@@ -1,4 +1,4 @@
-"""How a simulated PE reaches the others."""
+"""The links of a simulated PE to other PEs."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -24,14 +24,14 @@ class Links:
         self.by_pointer: Sequence[bool] = [network.by_pointer(me, pe) for pe in pes]
         offsets = [0 if pe == me else (1 + pe) * PEER for pe in pes]
         self.offsets: Sequence[int | None] = [
-            one if by else None for one, by in zip(offsets, self.by_pointer, strict=True)
+            offset if by_pointer else None for offset, by_pointer in zip(offsets, self.by_pointer, strict=True)
         ]
         one_node = all(network.by_pointer(pes[0], pe) for pe in pes)
         self.stores = self.ll128_safe = one_node or network.kind == COPIED
         self.ll128_in_nodes, self.multicast = True, network.kind == POINTER and machine.abilities.multicast
 
     def put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
-        """False: kernels make all puts."""
+        """Return False: kernels make all puts."""
         return False
 
     get = put

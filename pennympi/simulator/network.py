@@ -1,15 +1,15 @@
-"""The networks: how the data and signals that a block sends reach a peer.
+"""The networks: the ways by which data and signals of a block reach a peer.
 
-POINTER    a put is stores, which become visible in parts and in any order; a signal is a release: it comes after
-           all that its block has written
-IN_ORDER   puts that NVSHMEM carries: they arrive later, in order for each pair of PEs, and their source is read
-           only then; a fence (NVSHMEM's quiet) waits until all that its block has sent is there
-ANY_ORDER  the same, but messages arrive in any order: the data of a put_signal before its signal, and what is
-           after a fence comes after all before the fence; nothing else is ordered
-COPIED     messages of MPI between hosts: they arrive later, in order for each pair of PEs, packets too; their source,
-           of any memory, is read at once; a fence waits for nothing, so it orders what goes to the same PE alone
+POINTER    A put is stores, which become visible in parts and in any order.  A signal is a release: it comes after all
+           earlier writes of its block.
+IN_ORDER   NVSHMEM carries puts: they arrive later, in order for each pair of PEs, and their source is read on arrival.  A
+           fence (NVSHMEM's quiet) waits until all messages of its block have arrived.
+ANY_ORDER  As IN_ORDER, but messages arrive in any order.  Only these are ordered: the data of a put_signal before its
+           signal, and messages before a fence before those after it.
+COPIED     Messages of MPI between hosts: they arrive later, in order for each pair of PEs, with packets.  Their source,
+           in any memory, is read at once.  A fence waits for nothing, so it orders only messages to the same PE.
 
-PEs of one node reach each other by pointer in all of them.
+In all networks PEs of a node reach each other by pointer.
 """
 
 from collections import Counter, deque
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..kernels import records
-from .clocks import Clock, Seen, together
+from .clocks import Clock, Seen, merged
 from .faults import Fault
 from .memory import POISON, Memory
 from .scheduler import Scheduler
@@ -26,11 +26,11 @@ from .shadow import READ, WRITE
 
 POINTER, IN_ORDER, ANY_ORDER, COPIED = "pointer", "in_order", "any_order", "copied"
 NETWORKS = (POINTER, IN_ORDER, ANY_ORDER, COPIED)
-COMPONENTS = 8  # of a PE's messages, in turn: what is between messages of one component is not found
+COMPONENTS = 8  # components of clocks that a PE's messages use in turn; races within a component are not found
 
 
 class Stores:
-    """What a block has stored by pointer and others do not see yet."""
+    """Stores of a block through a pointer that other actors do not see yet."""
 
     def __init__(self, network: "Network", pe: int):
         self.pe, self.priority = pe, 0.0
@@ -39,7 +39,7 @@ class Stores:
         self._listed = False
 
     def add(self, pe: int, dst: int, data: np.ndarray, line: Seen | None) -> None:
-        """Store later; after what this block has stored to the same place."""
+        """Store later, but after earlier stores of this block to the same bytes."""
         stop = dst + len(data)
         for part in [p for p in self._parts if p[0] == pe and p[1] < stop and dst < p[1] + len(p[2])]:
             self._parts.remove(part)
@@ -57,16 +57,16 @@ class Stores:
         return self._listed
 
     def release(self) -> None:
-        """Let all see all."""
+        """Make all stores visible."""
         while self._parts:
             self._network.land(*self._parts.pop())
 
 
 class Message:
-    """A put, a signal, or both, under way.
+    """A put, a signal, or both, on their way.
 
-    source: bytes, or the address of those that the put reads part by part, when it arrives
-    clock:  of its accesses, which come after what its sender has done, and before a fence of the sender
+    source: bytes, or the address of bytes that the put reads part by part when it arrives
+    clock:  clock of its accesses, which come after the sender's earlier ones, and before a fence of the sender
     """
 
     def __init__(self, network: "Network", warp: Any, to: int, put: tuple[int, Any, int], word: int, value: int):
@@ -80,11 +80,11 @@ class Message:
         self.clock = Clock(network.memory.clocks, turn, warp.clock.release())
 
     def line(self) -> int:
-        """Where it was sent."""
+        """Number of the line that sent it."""
         return self._line
 
     def step(self) -> bool:
-        """Land one part; the signal after the last."""
+        """Land a part; after the last part, set the signal."""
         network = self._network
         if self._parts:
             start, stop = self._parts.pop(0)
@@ -104,10 +104,10 @@ class Message:
 
 
 class Lines(Message):
-    """Packets under way: each lands whole, and is looked for by its epoch."""
+    """Packets on their way.  Each packet lands as a whole, and its receiver polls its epoch."""
 
     def step(self) -> bool:
-        """Land all."""
+        """Land all packets."""
         network = self._network
         network.memory.write(self, self.to, self._dst, len(self._source))
         network.land(self.to, self._dst, self._source, self.clock.seen)
@@ -116,7 +116,7 @@ class Lines(Message):
 
 
 class Channel:
-    """Messages from one PE to another, in order.  seen: of those that have arrived"""
+    """Messages from one PE to another, in order.  seen: what the messages that have arrived have seen"""
 
     def __init__(self, pe: int, scheduler: Scheduler):
         self.pe, self.priority, self.scheduler = pe, 0.0, scheduler
@@ -137,9 +137,9 @@ class Channel:
 class Network:
     """All links of a team.
 
-    node_of: of each PE, its node;  sent: of each (PE, peer), the bytes of its puts;  messages: their number so far
+    node_of: node of each PE;  sent: {(PE, peer): bytes of its puts};  messages: number of messages so far
     unseen:  {(PE, address): line} of the signals that no wait has seen
-    delivered: of each PE, what its messages that have arrived have seen
+    delivered: for each PE, what those of its messages that have arrived have seen
     """
 
     def __init__(self, kind: str, node_of: tuple[int, ...], memory: Memory, scheduler: Scheduler):
@@ -158,18 +158,18 @@ class Network:
         return self.kind == POINTER or self.node_of[me] == self.node_of[pe]
 
     def reads_later(self, me: int, pe: int) -> bool:
-        """Whether the source of a put of PE ``me`` to PE ``pe`` must stay as it is when the put has returned."""
+        """Whether the source of a put of PE ``me`` to PE ``pe`` must stay unchanged after the put has returned."""
         return self.kind in (IN_ORDER, ANY_ORDER) and not self.by_pointer(me, pe)
 
     def land(self, pe: int, dst: int, data: np.ndarray, line: Seen | None) -> None:
-        """Data become visible.  line: of a packet, what who finds it has seen"""
+        """Make data visible.  line: for a packet, what the actor that finds it has seen"""
         self.memory.view(pe, dst, len(data))[:] = data
         if line is not None:
             self.memory.clocks.publish(pe, dst, line)
             self.scheduler.wake(("line", pe))
 
     def set_word(self, actor: Any, pe: int, address: int, value: int) -> None:
-        """A signal word becomes visible.  Raises Race where nothing orders this signal and what the word had before."""
+        """Make a signal word visible.  Raises Race if nothing orders this signal after the word's previous value."""
         self.memory.write(actor, pe, address, 8)
         self.memory.store(pe, address, value)
         self.memory.clocks.publish(pe, address, actor.clock.release())
@@ -177,11 +177,11 @@ class Network:
         self.scheduler.wake((pe, address))
 
     def arrived(self, block: Any, seen: Seen) -> None:
-        """A message of a block is complete."""
+        """Note that a message of a block is complete."""
         if self.kind == COPIED:
             return
-        block.delivered = together(block.delivered, seen)
-        self.delivered[block.pe] = together(self.delivered[block.pe], seen)
+        block.delivered = merged(block.delivered, seen)
+        self.delivered[block.pe] = merged(self.delivered[block.pe], seen)
         block.under_way -= 1
         self.under_way[block.pe] -= 1
         if not block.under_way:
@@ -190,7 +190,7 @@ class Network:
             self.scheduler.wake(("quiet", block.pe))
 
     def store(self, warp: Any, pe: int, dst: int, data: np.ndarray, line: bool = False) -> None:
-        """Store through a pointer, visible now or later.  line: whole, and looked for by its epoch."""
+        """Store through a pointer, visible at once or later.  line: as a whole, with an epoch that is polled"""
         if not self.by_pointer(warp.pe, pe):
             self._send(warp, Lines(self, warp, pe, (dst, data, 0), 0, 0))
             return
@@ -202,7 +202,7 @@ class Network:
             self.land(pe, dst, data, seen)
 
     def put(self, warp: Any, dst: int, src: int, nbytes: int, pe: int) -> None:
-        """Write to a peer, unless this PE has given up, for the peer may still read there."""
+        """Write to a peer, unless this PE has given up, since the peer may still read there."""
         if not nbytes or (self.gave_up[warp.pe] and pe != warp.pe):
             return
         self._check(warp, dst, src, nbytes, pe)
@@ -215,7 +215,7 @@ class Network:
             warp.pause()
 
     def put_signal(self, warp: Any, message: records.Message, word: int, value: int) -> None:
-        """Send a message that no pointer carries; once this PE has given up its signal alone."""
+        """Send a message that no pointer carries; a PE that has given up sends only the signal."""
         dst, src, nbytes, pe = message
         if self.gave_up[warp.pe]:
             self.signal(warp, word, value, pe)
@@ -236,11 +236,11 @@ class Network:
             self._send(warp, Message(self, warp, pe, (0, 0, 0), word, value))
 
     def poisoned(self, warp: Any, value: int) -> int:
-        """What a warp sends for a value."""
+        """The value that a warp sends for ``value``."""
         return value | POISON if self.gave_up[warp.pe] else value
 
     def fence(self, warp: Any) -> None:
-        """Wait until all that the block has sent is there, but for COPIED messages."""
+        """Wait until all messages of the block have arrived, except COPIED messages."""
         if self.kind == POINTER:
             return
         warp.block.stores.release()
@@ -249,7 +249,7 @@ class Network:
         warp.clock.acquire(warp.block.delivered)
 
     def request(self, warp: Any, pe: int) -> None:
-        """Wait until a PE takes a request, which MPI brings after what was sent to it before."""
+        """Wait until a PE receives a request, which MPI delivers after earlier messages to the PE."""
         if self.kind == COPIED and not self.by_pointer(warp.pe, pe):
             channel = self._channels[warp.pe, pe]
             while channel.messages:
@@ -257,7 +257,7 @@ class Network:
             warp.clock.acquire(channel.seen)
 
     def quiet(self, warp: Any) -> None:
-        """Wait until all that the PE has sent is there."""
+        """Wait until all messages of the PE have arrived."""
         while self.under_way[warp.pe]:
             warp.sleep(("quiet", warp.pe))
         warp.clock.acquire(self.delivered[warp.pe])
@@ -269,7 +269,7 @@ class Network:
         self.memory.inside(warp, WRITE, pe, dst, nbytes)
 
     def _source(self, warp: Any, src: int, nbytes: int) -> Any:
-        """What a put reads: where its source lies, or the source as it is now."""
+        """The source of a put: its address, or a copy of its bytes."""
         if self.kind == COPIED:
             return self.memory.read(warp, warp.pe, src, nbytes).copy()
         if nbytes and self.memory.is_plain(warp.pe, src):

@@ -1,6 +1,6 @@
-"""Implementations of the packet primitives: 128-byte lines land whole, in any order; warps do not wait for one another.
+"""Implementations of the packet primitives: 128-byte lines land whole, in any order; warps do not wait for each other.
 
-A warp writes and takes groups of four lines.
+A warp sends and receives groups of four lines.
 """
 
 from collections.abc import Callable, Iterator
@@ -13,7 +13,7 @@ from ..kernels.packets import GROUP_BYTES, GROUP_DATA_BYTES, PACKET_BYTES, PACKE
 from ..kernels.records import PE, Lines, PacketRows, Packets
 from ..kernels.slots import slot_at
 from ..kernels.steps import peer
-from .implementations import combined, entered
+from .implementations import combined, registered
 from .memory import POISON, is_of_another_call
 from .shadow import READ, WRITE
 
@@ -27,16 +27,16 @@ def by_groups(work: Callable[..., None]) -> Callable[..., None]:
         if work.__name__ not in ("send_packets", "send_lines"):
             b.block.barrier(b, work.__name__)
 
-    return entered(work, primitive)
+    return registered(work, primitive)
 
 
 def groups(b: Any, nbytes: int) -> range:
-    """The groups of a warp; at least one for all."""
+    """The groups of a warp; all warps together have at least one."""
     return range(b.number, max(1, -(-nbytes // GROUP_DATA_BYTES)), len(b.block.warps))
 
 
 def read(b: Any, src: int, group: int, nbytes: int) -> np.ndarray:
-    """The data of a group, with zeros beyond the end."""
+    """The data of a group, with zeros after the end."""
     data = np.zeros(GROUP_DATA_BYTES, np.uint8)
     low = group * GROUP_DATA_BYTES
     n = min(GROUP_DATA_BYTES, nbytes - low)
@@ -47,7 +47,7 @@ def read(b: Any, src: int, group: int, nbytes: int) -> np.ndarray:
 
 
 def write(b: Any, dst: int, group: int, nbytes: int, data: np.ndarray) -> None:
-    """The data of a group to dst (nbytes,)."""
+    """Write the data of a group to dst (nbytes,)."""
     low = group * GROUP_DATA_BYTES
     n = min(GROUP_DATA_BYTES, nbytes - low)
     if n > 0:
@@ -56,7 +56,7 @@ def write(b: Any, dst: int, group: int, nbytes: int, data: np.ndarray) -> None:
 
 
 def send(b: Any, slot: int, group: int, data: np.ndarray, nbytes: int, epoch: int, pe: int) -> None:
-    """The lines of a group to a slot of PE ``pe``."""
+    """Send the lines of a group to a slot of PE ``pe``."""
     to, pe = slot + group * GROUP_BYTES, b.peer(pe)
     b.memory.inside(b, WRITE, pe, to, GROUP_BYTES)
     b.network.sent[b.pe, pe] += max(0, min(GROUP_DATA_BYTES, nbytes - group * GROUP_DATA_BYTES))
@@ -69,19 +69,19 @@ def send(b: Any, slot: int, group: int, data: np.ndarray, nbytes: int, epoch: in
         b.network.store(b, pe, to + k * PACKET_BYTES, line, True)
 
 
-def found_in(b: Any, slot: int, group: int, epoch: int) -> str:
-    """What a group's lines are: "complete" if all are of this epoch, "of another call", "lost" or "early"."""
-    at = slot + group * GROUP_BYTES + PACKET_DATA_BYTES
-    found = [b.memory.load(b.pe, at + k * PACKET_BYTES) for k in range(PACKETS_TOGETHER)]
-    if all(word == epoch for word in found):
+def state_of(b: Any, slot: int, group: int, epoch: int) -> str:
+    """The state of a group's lines: "complete" if all are of this epoch, "of another call", "lost" or "early"."""
+    first = slot + group * GROUP_BYTES + PACKET_DATA_BYTES
+    words = [b.memory.load(b.pe, first + k * PACKET_BYTES) for k in range(PACKETS_TOGETHER)]
+    if all(word == epoch for word in words):
         return "complete"
-    if any(is_of_another_call(word, epoch) for word in found):
+    if any(is_of_another_call(word, epoch) for word in words):
         return "of another call"
-    return "lost" if b.network.gave_up[b.pe] or any(word >= POISON for word in found) else "early"
+    return "lost" if b.network.gave_up[b.pe] or any(word >= POISON for word in words) else "early"
 
 
 def await_lines(b: Any, have_come: Callable[[], bool]) -> None:
-    """Until lines have come, or this PE gives up."""
+    """Wait until lines have come, or this PE gives up."""
     while not have_come():
         if b.machine.patience.is_over(b.pe):
             b.machine.give_up(b.pe)
@@ -90,38 +90,38 @@ def await_lines(b: Any, have_come: Callable[[], bool]) -> None:
 
 
 def take(b: Any, slot: int, group: int, epoch: int) -> np.ndarray:
-    """The data of a group, as they were when all its lines had come."""
-    await_lines(b, lambda: found_in(b, slot, group, epoch) != "early")
-    found = found_in(b, slot, group, epoch)
-    if found == "of another call":
+    """The data of a group, after all its lines have come."""
+    await_lines(b, lambda: state_of(b, slot, group, epoch) != "early")
+    state = state_of(b, slot, group, epoch)
+    if state == "of another call":
         b.machine.mismatch(b.pe)
-    if found != "complete":
+    if state != "complete":
         b.machine.give_up(b.pe)
-    at = slot + group * GROUP_BYTES
+    start = slot + group * GROUP_BYTES
     for k in range(PACKETS_TOGETHER):
-        b.clock.acquire(b.memory.clocks.words.get((b.pe, at + k * PACKET_BYTES)))
-    lines = b.memory.read(b, b.pe, at, GROUP_BYTES).reshape(PACKETS_TOGETHER, PACKET_BYTES)
+        b.clock.acquire(b.memory.clocks.words.get((b.pe, start + k * PACKET_BYTES)))
+    lines = b.memory.read(b, b.pe, start, GROUP_BYTES).reshape(PACKETS_TOGETHER, PACKET_BYTES)
     return lines[:, :PACKET_DATA_BYTES].reshape(-1)
 
 
 def take_all(b: Any, pe: PE, incoming: Packets, group: int) -> dict[int, np.ndarray]:
-    """``take`` from every other PE: one after another, or once all have come."""
+    """``take`` from every other PE: one after another, or after the lines of all have come."""
     slots, epoch = incoming
-    others = {source: slot_at(slots, source) for source in range(pe.n_pes) if source != pe.me}
-    if b.machine.together:
-        await_lines(b, lambda: all(found_in(b, slot, group, epoch) != "early" for slot in others.values()))
-    return {source: take(b, slot, group, epoch) for source, slot in others.items()}
+    slot_of = {source: slot_at(slots, source) for source in range(pe.n_pes) if source != pe.me}
+    if b.machine.polls_together:
+        await_lines(b, lambda: all(state_of(b, slot, group, epoch) != "early" for slot in slot_of.values()))
+    return {source: take(b, slot, group, epoch) for source, slot in slot_of.items()}
 
 
-def total(b: Any, parts: list[np.ndarray], rest: np.ndarray | None = None, op: str = "") -> np.ndarray:
-    """The reduction of the parts, as elements.  rest: a residual"""
-    residual = None if rest is None else rest.view(b.item)
+def total(b: Any, parts: list[np.ndarray], addend: np.ndarray | None = None, op: str = "") -> np.ndarray:
+    """The reduction of the parts, as elements.  addend: a residual"""
+    residual = None if addend is None else addend.view(b.item)
     added = combined(b, op or b.op, [part.view(b.item) for part in parts], not op, residual)
     return added.astype(b.item).view(np.uint8)
 
 
 def send_rows(b: Any, pe: PE, rows: PacketRows, incoming: Packets, group: int) -> None:
-    """A group of each row of src to its PE."""
+    """Send a group of each row of src to the row's PE."""
     for k in range(1, pe.n_pes):
         to = peer(pe, k)
         data = read(b, rows.src + to * rows.src_stride, group, rows.nbytes)
@@ -180,9 +180,9 @@ def receive_lines(b, ctx, message, lines, epoch):
 @by_groups
 def receive_plus(b, ctx, piece, slot, epoch, source):
     for group in groups(b, piece.nbytes):
-        rest = read(b, piece.residual, group, piece.nbytes)
+        addend = read(b, piece.residual, group, piece.nbytes)
         data = take(b, slot, group, epoch)
-        write(b, piece.out, group, piece.nbytes, total(b, [data, rest], op="sum"))
+        write(b, piece.out, group, piece.nbytes, total(b, [data, addend], op="sum"))
         b.pause()
 
 
@@ -190,8 +190,8 @@ def receive_plus(b, ctx, piece, slot, epoch, source):
 def combine_packets(b, pe, piece, incoming, scratch):
     for group in groups(b, piece.nbytes):
         own = read(b, piece.src, group, piece.nbytes)
-        found = take_all(b, pe, incoming, group)
-        write(b, piece.out, group, piece.nbytes, total(b, [own, *found.values()]))
+        arrived = take_all(b, pe, incoming, group)
+        write(b, piece.out, group, piece.nbytes, total(b, [own, *arrived.values()]))
         b.pause()
 
 
@@ -200,8 +200,8 @@ def reduce_forward_packets(b, pe, piece, incoming, reduced, scratch):
     nbytes, slot_bytes = piece.nbytes, incoming.slots.nbytes
     for group in groups(b, nbytes):
         own = read(b, piece.src, group, nbytes)
-        found = take_all(b, pe, incoming, group)
-        data = total(b, [own, *found.values()])
+        arrived = take_all(b, pe, incoming, group)
+        data = total(b, [own, *arrived.values()])
         for k in range(1, pe.n_pes):
             send(b, reduced + pe.me * slot_bytes, group, data, nbytes, incoming.epoch, peer(pe, k))
         b.pause()
@@ -215,16 +215,16 @@ def reduce_forward_packets(b, pe, piece, incoming, reduced, scratch):
 def all_to_all_packets(b, pe, rows, incoming):
     nbytes = rows.nbytes
     own_src, own_out = rows.src + pe.me * rows.src_stride, rows.out + pe.me * rows.out_stride
-    mine, sent = groups(b, nbytes), 0
-    for turn, group in enumerate(mine):
-        while sent <= turn + 1 and sent < len(mine):
-            send_rows(b, pe, rows, incoming, mine[sent])
+    own_groups, sent = groups(b, nbytes), 0
+    for k, group in enumerate(own_groups):
+        while sent <= k + 1 and sent < len(own_groups):
+            send_rows(b, pe, rows, incoming, own_groups[sent])
             if own_out != own_src:
-                write(b, own_out, mine[sent], nbytes, read(b, own_src, mine[sent], nbytes))
+                write(b, own_out, own_groups[sent], nbytes, read(b, own_src, own_groups[sent], nbytes))
             sent += 1
             b.pause()
-        found = take_all(b, pe, incoming, group)
-        for source, data in found.items():
+        arrived = take_all(b, pe, incoming, group)
+        for source, data in arrived.items():
             write(b, rows.out + source * rows.out_stride, group, nbytes, data)
         b.pause()
 
@@ -233,13 +233,13 @@ def all_to_all_packets(b, pe, rows, incoming):
 def exchange_reduce_packets(b, pe, piece, src_stride, incoming, scratch):
     nbytes = piece.nbytes
     rows = PacketRows(piece.out, piece.src, 0, src_stride, nbytes)
-    mine, own = groups(b, nbytes), {}
-    for turn, group in enumerate(mine):
-        for ahead in range(len(own), min(turn + 3, len(mine))):  # two parts are under way
-            own[ahead] = read(b, piece.src + pe.me * src_stride, mine[ahead], nbytes)
-            send_rows(b, pe, rows, incoming, mine[ahead])
+    own_groups, own = groups(b, nbytes), {}
+    for k, group in enumerate(own_groups):
+        for ahead in range(len(own), min(k + 3, len(own_groups))):  # the next two parts are already under way
+            own[ahead] = read(b, piece.src + pe.me * src_stride, own_groups[ahead], nbytes)
+            send_rows(b, pe, rows, incoming, own_groups[ahead])
             b.pause()
-        rest = read(b, piece.residual, group, nbytes) if piece.residual else None
-        found = take_all(b, pe, incoming, group)
-        write(b, piece.out, group, nbytes, total(b, [own[turn], *found.values()], rest))
+        addend = read(b, piece.residual, group, nbytes) if piece.residual else None
+        arrived = take_all(b, pe, incoming, group)
+        write(b, piece.out, group, nbytes, total(b, [own[k], *arrived.values()], addend))
         b.pause()

@@ -1,4 +1,4 @@
-"""Implementations of the primitives that reach peers, but for packets; and of multicast."""
+"""Implementations of the primitives that reach peers, except packets; and of multicast."""
 
 from ..kernels import block
 from ..kernels.steps import peer
@@ -6,35 +6,35 @@ from .faults import Fault
 from .implementations import (
     IMPLEMENTATIONS,
     after_barrier,
+    any_warp,
     between_barriers,
     combine,
     combined,
     copy,
-    each,
+    each_thread,
     leader,
-    one,
     parts,
 )
 from .shadow import WRITE
 
 
-@one
-def combine_put(b, pe, piece, there, slots, scratch):
-    beyond = any(b.network.reads_later(b.pe, to) for to in b.pes)
-    result = scratch if beyond else piece.out
+@any_warp
+def combine_put(b, pe, piece, dst, slots, scratch):
+    reads_later = any(b.network.reads_later(b.pe, to) for to in b.pes)
+    result = scratch if reads_later else piece.out
     combine(b, pe, piece._replace(out=result, residual=0), slots, scratch)
     for k in range(1, pe.n_pes):
-        b.network.put(b, there, result, piece.nbytes, b.peer(peer(pe, k)))
-    if beyond:
+        b.network.put(b, dst, result, piece.nbytes, b.peer(peer(pe, k)))
+    if reads_later:
         copy(b, piece.out, result, piece.nbytes)
 
 
-@one
+@any_warp
 def put(b, ctx, dst, src, nbytes, pe):
     b.network.put(b, dst, src, nbytes, b.peer(pe))
 
 
-@one
+@any_warp
 def put_lines(b, ctx, dst, src, lines, pe):
     if not b.network.by_pointer(b.pe, b.peer(pe)):
         raise Fault(f"lines go to PE {pe}, which no pointer of PE {b.pe} reaches")
@@ -46,7 +46,7 @@ def put_lines(b, ctx, dst, src, lines, pe):
         b.network.put(b, to, src + plane * lines.src_plane_bytes + row * lines.src_row_bytes, lines.nbytes, b.peer(pe))
 
 
-@each
+@each_thread
 def stage_for_put(b, ctx, room, src, nbytes, pe):
     if not b.network.reads_later(b.pe, b.peer(pe)):
         return src
@@ -54,7 +54,7 @@ def stage_for_put(b, ctx, room, src, nbytes, pe):
     return room
 
 
-@one
+@any_warp
 def get(b, ctx, dst, src, nbytes, pe):
     pe = b.peer(pe)
     if b.memory.is_plain(b.pe, dst) and b.network.reads_later(b.pe, pe):
@@ -67,13 +67,13 @@ def get(b, ctx, dst, src, nbytes, pe):
         b.memory.write(b, b.pe, dst + start, stop - start)[:] = data
 
 
-@one
+@any_warp
 def send_message(b, ctx, message, word, value):
     b.network.put_signal(b, message._replace(peer=b.peer(message.peer)), word, value)
     b.pause()
 
 
-@each
+@each_thread
 def put_signal(b, ctx, message, word, value):
     dst, src, nbytes, pe = message
     if not b.network.by_pointer(b.pe, b.peer(pe)):
@@ -97,9 +97,9 @@ def signal(b, ctx, word, value, pe):
 
 @after_barrier
 def signal_all(b, ctx, signals, value, me, n_pes):
-    others = [pe for pe in range(n_pes) if pe != me]
-    b.scheduler.rng.shuffle(others)  # each by a thread of its own
-    for pe in others:
+    peers = [pe for pe in range(n_pes) if pe != me]
+    b.scheduler.rng.shuffle(peers)  # each signal is sent by a different thread
+    for pe in peers:
         signal(b, ctx, signals + 8 * me, value, pe)
 
 
@@ -115,14 +115,14 @@ def wait_all(b, ctx, signals, value, me, n_pes):
             wait(b, ctx, signals + 8 * pe, value, pe)
 
 
-@each
-def refuse_count(b, ctx, why, found, wanted, pe):
+@each_thread
+def refuse_count(b, ctx, why, count, wanted, pe):
     if b.number == 0 and not b.machine.patience.gave_up[b.pe]:
         b.machine.noticed_why.add(why)
         b.machine.mismatch(b.pe)
 
 
-@one
+@any_warp
 def reduce_multicast(b, ctx, dst, src, count, scratch):
     if count <= 0:
         return
@@ -133,7 +133,7 @@ def reduce_multicast(b, ctx, dst, src, count, scratch):
         b.pause()
 
 
-@one
+@any_warp
 def store_multicast(b, ctx, dst, src, nbytes):
     for start, stop in parts(b, dst, src, nbytes, b.pe):
         data = b.memory.read(b, b.pe, src + start, stop - start).copy()

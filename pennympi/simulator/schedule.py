@@ -1,4 +1,4 @@
-"""Schedules of a program, one after another: networks in turn, and all else by a seed."""
+"""Schedules of a program: the networks take turns, and everything else is drawn from a seed."""
 
 import os
 import pickle
@@ -21,11 +21,11 @@ from .scheduler import TimeIsUp
 from .shadow import READ
 from .streams import Streams
 
-MEMORY_BYTES = 1 << 29  # of a PE
+MEMORY_BYTES = 1 << 29  # memory of a PE
 
 
 class Place(NamedTuple):
-    """A network, how many PEs a node has (0: all), and the most blocks of a launch that waits for peers."""
+    """A network, the PEs of a node (0: all PEs), and the most blocks of a launch that waits for peers."""
 
     network: str
     node_pes: int
@@ -44,11 +44,11 @@ PLACES = (
 
 
 class Schedule:
-    """One run of a program on all PEs.
+    """A run of a program on all PEs.
 
-    number: which one, from 0;  seed: of all that it draws;  is_shown: its output
-    comm:   in place of MPI.COMM_WORLD;  make_team: makes a team of a job and a backend
-    returned: of each PE, what its program returned
+    number: number of the schedule, from 0;  seed: seed of all its draws;  is_shown: whether its output is shown
+    comm:   replacement of MPI.COMM_WORLD;  make_team: makes a team from a job and a backend
+    returned: result of the program on each PE
     """
 
     make_team: Callable[..., Any]
@@ -66,17 +66,17 @@ class Schedule:
         self.returned: list[bytes] = [b""] * n_pes
 
     def init(self, comm: Any = None) -> Any:
-        """The team of the PE that asks.  comm: a communicator of the simulator; any other is that of all PEs"""
+        """The team of the calling PE.  comm: a communicator of the simulator; any other stands for that of all PEs"""
         program: Any = getcurrent()
         comm = comm if isinstance(comm, Comm) else self.comm
         group, pe = comm.new_team(), program.pe
         job = SimulatedJob(self.machine, comm.rank, group, comm)
         team = self.make_team(job, make_backend(group, pe, self._streams[pe]))
-        team.backend = "host"  # as programs know it: arrays are NumPy's
+        team.backend = "host"  # for programs, since arrays are NumPy's
         return team
 
     def run(self, on_pe: Callable[[], Any]) -> None:
-        """Run it to its end.  Raises the first fault, TimeIsUp."""
+        """Run the program to its end.  Raises the first fault, TimeIsUp."""
         for pe in range(self.machine.n_pes):
             self.machine.add_program(pe, lambda pe=pe: self._run_on(pe, on_pe))  # type: ignore[misc]
         self.machine.run()
@@ -90,18 +90,18 @@ class Schedule:
             raise
         try:
             self.returned[pe] = pickle.dumps(result)
-        except Exception:  # of any type: what can't be pickled is not compared
+        except Exception:  # pickling may raise any exception; such a result is not compared
             self.returned[pe] = b""
 
     def _check_signals(self) -> None:
-        """Raise Unawaited for a signal of an array that nobody has waited for or read."""
+        """Raise Unawaited for a signal in an array that no PE has waited for or read."""
         machine = self.machine
         for (pe, address), line in machine.network.unseen.items():
-            found = machine.memory.object_at(pe, address, 0)
-            if (pe, found.start) not in machine.results:
+            obj = machine.memory.object_at(pe, address, 0)
+            if (pe, obj.start) not in machine.results:
                 continue
-            low = address - found.start
-            if not machine.memory.shadow(pe, found).last[READ][low]:
+            low = address - obj.start
+            if not machine.memory.shadow(pe, obj).last[READ][low]:
                 words = machine.memory.described(pe, address)
                 raise Unawaited(
                     f"{words} on PE {pe}: nobody waits for the signal sent at {machine.memory.lines.text(line)}"
@@ -109,12 +109,12 @@ class Schedule:
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """Schedules of the same kind have the same results, bit for bit."""
+        """The kind of the schedule: schedules of the same kind have the same results, bit for bit."""
         return self.number % len(PLACES), self.machine.network.node_of, self.machine.warps
 
     @property
     def results(self) -> tuple[Any, ...]:
-        """What the program has returned, and what its arrays hold."""
+        """The program's results, and the final content of its arrays."""
         return tuple(self.returned), tuple(sorted(self.machine.results.items()))
 
     def __str__(self) -> str:
@@ -122,7 +122,7 @@ class Schedule:
 
 
 def run_schedules(run: Callable[[Schedule], None], n_pes: int, seconds: float, seed: str | None) -> int:
-    """Run schedules for some seconds, or the one that a seed names.  Returns their number.  Raises the first fault."""
+    """Run schedules for some seconds, or that of a seed.  Returns the number of schedules.  Raises the first fault."""
     base, _, number = (seed or f"{int.from_bytes(os.urandom(4))}").partition("/")
     end_s = time.monotonic() + seconds
     before: dict[Any, tuple[str, Any]] = {}
@@ -140,9 +140,9 @@ def run_schedules(run: Callable[[Schedule], None], n_pes: int, seconds: float, s
             except Unsupported as error:
                 if schedule.place.network == POINTER:
                     raise noted(error, schedule) from None
-                refused.add(k % len(PLACES))  # the program says that it does not run there
+                refused.add(k % len(PLACES))  # the program reports that it does not run on this network
             except Fault as fault:
-                raise noted(fault, schedule).with_traceback(None) from None  # its message has the lines of the user
+                raise noted(fault, schedule).with_traceback(None) from None  # its message names the user's lines
             except BaseException as error:
                 noted(error, schedule)
                 raise
@@ -152,20 +152,20 @@ def run_schedules(run: Callable[[Schedule], None], n_pes: int, seconds: float, s
 
 
 def noted(error: BaseException, schedule: Schedule) -> BaseException:
-    """The error, with what repeats it."""
+    """The error, with a note about how to repeat it."""
     error.add_note(f"seed={schedule.seed!r} repeats it: schedule {schedule.number}, {schedule}")
     return error
 
 
 def _compare(schedule: Schedule, before: dict[Any, tuple[str, Any]]) -> None:
-    """Raise Differs where an earlier schedule of the same kind has other results."""
+    """Raise Differs if an earlier schedule of the same kind has other results."""
     seed, results = before.setdefault(schedule.kind, (schedule.seed, schedule.results))
     if results == schedule.results:
         return
-    for pe, (one, other) in enumerate(zip(results[0], schedule.results[0], strict=True)):
-        if one != other:
+    for pe, (earlier, later) in enumerate(zip(results[0], schedule.results[0], strict=True)):
+        if earlier != later:
             raise Differs(f"the program returns something else on PE {pe} than with seed={seed!r}")
-    for (key, one), (_, other) in zip(results[1], schedule.results[1], strict=True):
-        if one != other:
+    for (key, earlier), (_, later) in zip(results[1], schedule.results[1], strict=True):
+        if earlier != later:
             what = schedule.machine.memory.described(*key)
             raise Differs(f"{what} of PE {key[0]} holds something else at the end than with seed={seed!r}")

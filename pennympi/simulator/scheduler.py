@@ -1,12 +1,12 @@
-"""Who runs next.  A seed draws a temper: fair, or by priorities that now and then change (so that a PE
-starves for long, or runs far ahead), with a network that is prompt, late or fickle."""
+"""The choice of the actor that runs next.  A seed draws the scheduler's temper: fair, or by priorities that sometimes
+change (so that a PE starves for long, or runs far ahead), with a network that is prompt, late or unsteady."""
 
 import time
 from random import Random
 from typing import Any
 
-STEPS_BETWEEN_LOOKS = 1024  # at the clock
-BURST_STEPS = (1, 4, 30)  # steps between two choices, on average, as the seed has it
+STEPS_BETWEEN_LOOKS = 1024  # steps between two reads of the clock
+BURST_STEPS = (1, 4, 30)  # average steps between two choices, of which a seed draws one
 BUFFERED = (0.0, 0.5, 1.0)  # share of the stores by pointer that become visible later
 TORN = (0.0, 0.3, 0.8)  # share of the copies that land in several parts
 
@@ -16,10 +16,10 @@ class TimeIsUp(Exception):
 
 
 class Patience:
-    """Which PEs have given up.
+    """The PEs that have given up.
 
-    ends:  whether a PE may, by itself: PE ``first`` does at its ``after``-th wait, and one where none can go on
-    quiet: whether a wait that gave up ends when what its PE has sent is there
+    ends:  whether PEs may give up by themselves: PE ``first`` at its ``after``-th wait, and a PE when none can go on
+    quiet: whether a wait that gave up ends only after the messages of its PE have arrived
     """
 
     def __init__(self, n_pes: int):
@@ -27,11 +27,11 @@ class Patience:
         self.ends, self.quiet, self.first, self.after = False, True, 0, 0
 
     def draw(self, rng: Random) -> None:
-        """Let some PE give up at some time."""
+        """Draw a PE that gives up, and its wait."""
         self.ends, self.first, self.after = True, rng.randrange(len(self.gave_up)), rng.randint(1, 30)
 
     def is_over(self, pe: int) -> bool:
-        """Whether a PE that would have to wait gives up, or has."""
+        """Whether a PE that would have to wait gives up, or has given up."""
         if self.ends and pe == self.first:
             self.after -= 1
             return self.gave_up[pe] or self.after <= 0
@@ -39,7 +39,8 @@ class Patience:
 
 
 class Scheduler:
-    """The actors that can do a step.  An actor has ``step() -> whether it can do another``, ``pe`` and ``priority``."""
+    """The actors that can do a step.  An actor has ``step()``, which returns whether it can do another step, ``pe`` and
+    ``priority``."""
 
     def __init__(self, rng: Random, n_pes: int):
         self.rng, self.random = rng, rng.random
@@ -63,25 +64,24 @@ class Scheduler:
         self._sleeping.setdefault(key, []).append(actor)
 
     def wake(self, key: Any) -> None:
-        """The actors that wait for ``key`` poll again."""
+        """Let the actors that wait for ``key`` poll again."""
         for actor in self._sleeping.pop(key, ()):
             self.ready.append(actor)
 
     def wake_all(self) -> None:
-        """All actors poll again."""
+        """Let all actors poll again."""
         for key in list(self._sleeping):
             self.wake(key)
 
     def burst(self) -> int:
-        """Steps that a block may do before the next choice."""
+        """Steps that a fiber may do before the next choice."""
         return int(self.random() * 2 * self.burst_steps)
 
     def cuts(self, count: int) -> list[tuple[int, int]]:
-        """(start, stop) of the parts in which ``count`` things are moved, in the order in which that happens."""
+        """(start, stop) of the parts in which ``count`` bytes or elements are moved, in the order of their moves."""
         if count < 2 or self.random() >= self.torn:
             return [(0, count)]
-        one, other = int(self.random() * count), int(self.random() * count)
-        low, high = (one, other) if one < other else (other, one)
+        low, high = sorted((int(self.random() * count), int(self.random() * count)))
         parts = [(start, stop) for start, stop in ((0, low), (low, high), (high, count)) if stop > start]
         if self.random() < 0.5:
             parts.reverse()
@@ -94,9 +94,9 @@ class Scheduler:
             steps += 1
             if steps % STEPS_BETWEEN_LOOKS == 0 and time.monotonic() > self.end_s:
                 raise TimeIsUp
-            at = self._choose()
-            if not ready[at].step():
-                ready[at] = ready[-1]
+            chosen = self._choose()
+            if not ready[chosen].step():
+                ready[chosen] = ready[-1]
                 ready.pop()
 
     def _choose(self) -> int:
@@ -104,12 +104,12 @@ class Scheduler:
         if not self.by_priority or len(ready) == 1:
             return int(self.random() * len(ready))
         if self.random() < self._change:
-            if self.random() < 0.2:  # another PE starves, or is let run
+            if self.random() < 0.2:  # some PE begins to starve, or to run ahead
                 self._bias[int(self.random() * len(self._bias))] = self.random() * 2
             actor = ready[int(self.random() * len(ready))]
             actor.priority = self.random() + self._bias[actor.pe]
-        best, at = -9.0, 0
+        best, chosen = -9.0, 0
         for k, actor in enumerate(ready):
             if actor.priority > best:
-                best, at = actor.priority, k
-        return at
+                best, chosen = actor.priority, k
+        return chosen

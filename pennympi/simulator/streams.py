@@ -1,7 +1,7 @@
-"""Streams of a simulated PE: what is enqueued runs later, in any order that streams and events allow.
+"""Streams of a simulated PE: launches run later, in any order that streams and events allow.
 
-What goes into the stream that a program does not name has run when the call returns, as on a CPU; that something orders
-it and what other streams do is still looked for.
+Launches in the default stream have run when the call returns, as on a CPU.  It is still checked that something orders
+them and the work of other streams.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ from .launches import Launch
 
 
 class Moment:
-    """A place in a stream.  passed: whether the stream has come there;  seen: by all before it"""
+    """A position in a stream.  passed: whether the stream has reached it;  seen: what the work before it has seen"""
 
     def __init__(self) -> None:
         self.passed = False
@@ -26,18 +26,18 @@ class Moment:
 
 
 class Event:
-    """Stands where a CUDA event stands.  moment: of its last record"""
+    """The simulator's counterpart of a CUDA event.  moment: position of its last record"""
 
     def __init__(self, streams: "Streams"):
         self._streams, self.moment = streams, Moment()
         self.moment.passed = True
 
     def record(self, stream: Any = None) -> None:
-        """Record it after what is in a stream now."""
+        """Record the event after all work that a stream holds now."""
         self._streams.record(self, self._streams.handle(stream))
 
     def synchronize(self) -> None:
-        """Wait until the stream has come there."""
+        """Wait until the stream has reached the event."""
         program: Any = getcurrent()
         while not self.moment.passed:
             program.sleep(("event", self.moment))
@@ -45,7 +45,7 @@ class Event:
 
 
 class Stream:
-    """Stands where a CUDA stream stands.  priority: "normal" or "high"; without effect"""
+    """The simulator's counterpart of a CUDA stream.  priority: "normal" or "high"; without effect"""
 
     def __init__(self, streams: "Streams", launches: device.Stream, priority: str = "normal"):
         self.priority, self.launches, self._streams = priority, launches, streams
@@ -54,17 +54,17 @@ class Stream:
         return f"<stream of a simulated PE, priority {self.priority!r}>"
 
     def synchronize(self) -> None:
-        """Wait until all that is in it has run."""
+        """Wait until all work in the stream has run."""
         self._streams.synchronize(self)
 
     def record(self, event: Event | None = None) -> Event:
-        """An event that passes when all that is in it now has run."""
+        """An event that passes when all work that the stream holds now has run."""
         event = event or Event(self._streams)
         event.record(self)
         return event
 
     def wait_event(self, event: Event) -> None:
-        """What comes next in this stream comes after the event."""
+        """Order later work of this stream after the event."""
         self._streams.wait(event, self._streams.handle(self))
 
     def __enter__(self) -> "Stream":
@@ -78,7 +78,7 @@ class Stream:
 class Streams:
     """See ``pennympi.backend.Streams``, and the events of its order (``pennympi.memory.order.Events``).
 
-    entered: the streams of ``with``, the current one last;  default: the one that no program names
+    entered: the streams of ``with`` statements, the current stream last;  default: the default stream
     """
 
     def __init__(self, machine: device.Machine, pe: int):
@@ -90,13 +90,13 @@ class Streams:
 
     def new(self, priority: str = "normal") -> Stream:
         """A new stream."""
-        made = Stream(self, device.Stream(self._machine, self._pe), priority)
-        self._handles[made] = handle = len(self._handles)
-        self._by_handle[handle] = made
-        return made
+        stream = Stream(self, device.Stream(self._machine, self._pe), priority)
+        self._handles[stream] = handle = len(self._handles)
+        self._by_handle[handle] = stream
+        return stream
 
     def current(self) -> Stream:
-        """That of the innermost ``with``."""
+        """The stream of the innermost ``with`` statement."""
         return self.entered[-1]
 
     def handle(self, stream: Any) -> int:
@@ -108,11 +108,11 @@ class Streams:
             raise TypeError(f"{type(stream).__name__} is not a stream of this PE: use team.stream(), or None") from None
 
     def launches(self, handle: int) -> device.Stream:
-        """What a stream holds."""
+        """The launches of a stream."""
         return self._by_handle[handle].launches
 
     def push(self, launch: Launch, handle: int, wait: bool = False) -> None:
-        """Enqueue a launch.  wait: until it has run"""
+        """Enqueue a launch.  wait: wait until it has run"""
         program: Any = getcurrent()
         launches = self.launches(handle)
         launch.line, launch.seen = program.line(), program.clock.release()
@@ -122,19 +122,19 @@ class Streams:
         program.pause()
 
     def synchronize(self, stream: Any) -> None:
-        """Wait for a stream, or for all of this PE and its puts."""
+        """Wait for a stream, or for all streams of this PE and its puts."""
         program: Any = getcurrent()
-        for one in [stream] if stream is not None else self._handles:
-            launches = self.launches(self.handle(one))
+        for each_stream in [stream] if stream is not None else self._handles:
+            launches = self.launches(self.handle(each_stream))
             program.wait_for(launches)
             program.clock.acquire(launches.seen)
         if stream is None:
             self._machine.network.quiet(program)
         program.pause()
 
-    def follow(self, stream: int, other: int) -> None:
+    def follow(self, stream: int, predecessor: int) -> None:
         event = Event(self)
-        self.record(event, other)
+        self.record(event, predecessor)
         self.wait(event, stream)
 
     def hold_if_given_up(self, stream: int) -> None:
@@ -152,17 +152,17 @@ class Streams:
 
         return run
 
-    # Of the order of calls -------------------------------------------------------------
+    # The events of the order of calls --------------------------------------------------
     def is_capturing(self, handle: int) -> bool:
-        """False: there are no captures."""
+        """Return False: there are no captures."""
         return False
 
     def capture_id(self, handle: int) -> int:
-        """0: there are no captures."""
+        """Return 0: there are no captures."""
         return 0
 
     def owner(self, stream: Any) -> Any:
-        """The stream itself."""
+        """Return the stream itself."""
         return self.current() if stream is None else stream
 
     def new_event(self) -> Event:
@@ -190,10 +190,10 @@ class Streams:
         self.push(Launch("wait for an event", until_passed), handle)
 
     def wait_external(self, event: Any, handle: int) -> None:
-        """Never called: there are no captures."""
+        """Do nothing: there are no captures."""
 
     def wait_for_end(self, handle: int, end: Any) -> None:
-        """Never called: there are no captures."""
+        """Do nothing: there are no captures."""
 
     def record_at_end(self, event: Any, handle: int, end: Any) -> Any:
-        """Never called: there are no captures."""
+        """Do nothing: there are no captures."""

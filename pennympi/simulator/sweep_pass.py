@@ -1,4 +1,4 @@
-"""A pass of a sweep in the simulator: one sweep, row by row, a row at a time for each warp."""
+"""A pass of a sweep in the simulator: a single sweep, in which each warp takes a row at a time."""
 
 from functools import cache
 from typing import Any
@@ -17,7 +17,7 @@ BLOCKS = 2
 
 
 def deepest(stencil: Stencil) -> int:
-    """Sweeps of a pass at most."""
+    """Most sweeps of a pass."""
     return 1
 
 
@@ -30,31 +30,31 @@ def pass_kernel(stencil: Stencil, depth: int, norms: str, end: int) -> PassKerne
         numbers, rows = read_numbers(stencil, values), box.y1 - box.y0
         n_rows = (box.x1 - box.x0) * rows
         for k in lanes(block() * n_rows // blocks(), (block() + 1) * n_rows // blocks()):
-            at = box.x0 + k // rows, box.y0 + k % rows
-            sweep_row(stencil, fields, at, (box.z0, box.z1), numbers)
+            xy = box.x0 + k // rows, box.y0 + k % rows
+            sweep_row(stencil, fields, xy, (box.z0, box.z1), numbers)
             if norms != "none":
-                add_row(stencil, fields, at, (box.z0, box.z1), words)
+                add_row(stencil, fields, xy, (box.z0, box.z1), words)
 
     del depth, end
     return PassKernel(sweep, None, 0, 0, lambda box, storage: (BLOCKS, 1, Cut(1, 0)))
 
 
-def address(stencil: Stencil, fields: SweepFields, of: int, x: int, y: int, z: int) -> int:
-    """That of a point of one of the fields."""
+def address(stencil: Stencil, fields: SweepFields, base: int, x: int, y: int, z: int) -> int:
+    """Address of a point of the field at ``base``."""
     if stencil.n_dims < 3:
         x = 0
     if stencil.n_dims < 2:
         y = 0
-    return of + stencil.item_bytes * (x * fields.plane + y * fields.row + z)
+    return base + stencil.item_bytes * (x * fields.plane + y * fields.row + z)
 
 
-def sweep_row(stencil: Stencil, fields: SweepFields, at: tuple[int, int], bounds: tuple[int, int], numbers: Any) -> None:
-    """The new values of the points of a row."""
+def sweep_row(stencil: Stencil, fields: SweepFields, xy: tuple[int, int], bounds: tuple[int, int], numbers: Any) -> None:
+    """Compute the new values of the points of a row."""
     warp: Any = getcurrent()
-    (x, y), (first, stop) = at, bounds
+    (x, y), (first, stop) = xy, bounds
 
-    def row(of: int, dx: int, dy: int, dz: int, kind: int = READ) -> Any:
-        start = address(stencil, fields, of, x + dx, y + dy, first + dz)
+    def row(base: int, dx: int, dy: int, dz: int, kind: int = READ) -> Any:
+        start = address(stencil, fields, base, x + dx, y + dy, first + dz)
         return warp.memory.elements(warp.pe, start, stop - first, warp.item, warp, kind)
 
     old = fields.old
@@ -62,29 +62,29 @@ def sweep_row(stencil: Stencil, fields: SweepFields, at: tuple[int, int], bounds
     along_y = (row(old, 0, -1, 0), row(old, 0, 1, 0)) if stencil.n_dims >= 2 else (0, 0)
     neighbours = along_x, along_y, (row(old, 0, 0, -1), row(old, 0, 0, 1))
     coefficient = row(fields.coefficient, 0, 0, 0) if stencil.has_coefficient else 0
-    here = row(old, 0, 0, 0)
+    centre = row(old, 0, 0, 0)
     try:
-        new = apply(stencil, here, neighbours, numbers, coefficient)
-    except ValueError:  # a formula with conditions
-        new = _point_by_point(stencil, here, neighbours, numbers, coefficient)
+        new = apply(stencil, centre, neighbours, numbers, coefficient)
+    except ValueError:  # the formula has conditions
+        new = _point_by_point(stencil, centre, neighbours, numbers, coefficient)
     row(fields.new, 0, 0, 0, WRITE)[:] = new
     warp.pause()
 
 
-def _point_by_point(stencil: Stencil, here: Any, neighbours: Any, numbers: Any, coefficient: Any) -> list[Any]:
+def _point_by_point(stencil: Stencil, centre: Any, neighbours: Any, numbers: Any, coefficient: Any) -> list[Any]:
     def point(rows: Any, k: int) -> Any:
-        return tuple(one[k] if isinstance(one, np.ndarray) else one for one in rows)
+        return tuple(values[k] if isinstance(values, np.ndarray) else values for values in rows)
 
     return [
-        apply(stencil, here[k], tuple(point(one, k) for one in neighbours), numbers, point((coefficient,), k)[0])
-        for k in range(len(here))
+        apply(stencil, centre[k], tuple(point(pair, k) for pair in neighbours), numbers, point((coefficient,), k)[0])
+        for k in range(len(centre))
     ]
 
 
-def add_row(stencil: Stencil, fields: SweepFields, at: tuple[int, int], bounds: tuple[int, int], words: int) -> None:
-    """The changes of the points of a row, added to the words of the norm."""
-    (x, y), (first, stop), squares = at, bounds, no_squares()
-    new, old = (address(stencil, fields, of, x, y, 0) for of in (fields.new, fields.old))
+def add_row(stencil: Stencil, fields: SweepFields, xy: tuple[int, int], bounds: tuple[int, int], words: int) -> None:
+    """Add the changes of the points of a row to the words of the norm."""
+    (x, y), (first, stop), squares = xy, bounds, no_squares()
+    new, old = (address(stencil, fields, base, x, y, 0) for base in (fields.new, fields.old))
     n = group_points(stencil.item_bytes) // 2
 
     def half(start: int) -> Any:

@@ -1,4 +1,4 @@
-"""How a kernel is compiled for a GPU, which needs none: what is shared, what is made anew, what can't be compiled."""
+"""How kernels are compiled for a GPU (no GPU is needed): which code they share, which is new, what can't be compiled."""
 
 import sys
 
@@ -41,7 +41,7 @@ def test_a_number_of_a_users_module_is_read_each_time(monkeypatch):
 
 
 def test_kernels_share_what_is_the_same():
-    """A second call of another name: what knows no name is there, and its own number is in the code."""
+    """The second call finds the functions that depend on no call's name; the code has the call's number."""
     row = TABLE["one_shot"]
     options = {"reduction": (DTYPES["float32"], "sum"), "constants": constants(row.kernel, DTYPES["float32"], 2)}
     first = ptx_of(row.kernel, "allreduce (one_shot)", **options)
@@ -55,7 +55,7 @@ def test_kernels_share_what_is_the_same():
 
 @pytest.mark.parametrize(("kernel", "what"), WRONG, ids=lambda one: getattr(one, "__name__", ""))
 def test_a_text_that_cannot_be_compiled(kernel, what):
-    with pytest.raises(Exception) as caught:  # of many types
+    with pytest.raises(Exception) as caught:  # the compilers raise many types
         ptx_of(kernel, "wrong", elements=DTYPES["float32"])
     text = str(cannot_compile(kernel, caught.value))
     lines = {one.__code__.co_firstlineno + k for one in (kernel, element) for k in range(3)}
@@ -75,7 +75,7 @@ def test_a_stub_that_is_not_replaced_is_named(body, given, missing):
 
 @pytest.fixture
 def made(monkeypatch, tmp_path):
-    """What was assembled, by an assembler that leaves all as it is; no kernel is compiled."""
+    """The codes that were assembled, by an assembler that returns its input; no kernel is compiled."""
     monkeypatch.setenv("PENNYMPI_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(backend, "ptx", lambda function, signature, cc, bounds, fused: f"{function} {bounds}")
     monkeypatch.setattr(backend, "entry", lambda kernel, name, *rest: (name, None))
@@ -109,7 +109,7 @@ def test_a_kernel_of_too_many_registers_is_compiled_for_fewer(made, monkeypatch)
 
 
 class Operation:
-    """A part of a compiler whose ``loc`` is no line of a file."""
+    """A part of a compiler whose ``loc`` is not a line of a file."""
 
     loc = 3
 
@@ -134,12 +134,12 @@ def around(ctx, inbox, outbox, nbytes, words, right):
     wait(ctx, words, 1, right)
 
 
-@pytest.mark.parametrize("beyond", [False, True])
-def test_a_checked_kernel(beyond):
+@pytest.mark.parametrize("remote", [False, True])
+def test_a_checked_kernel(remote):
     kernel, sites = checked(around)
     assert [(one.call, one.operand) for one in sites[10:12]] == [
         ("store(outbox, i, times_factor(load(inbox, i)))", "base"),
         ("load(inbox, i)", "base"),
     ]
-    code = ptx_of(kernel, "around", elements=DTYPES["float32"], beyond=beyond)
-    assert "atom.global.cas.b64" in code  # by which a thread takes the record
+    code = ptx_of(kernel, "around", elements=DTYPES["float32"], remote=remote)
+    assert "atom.global.cas.b64" in code  # a thread claims the record by it

@@ -1,4 +1,4 @@
-"""Which objects the cuda backend takes as arrays, by their place in memory, on a CuPy that only says where that is."""
+"""Which objects the cuda backend takes as arrays, by where their memory is; a stand-in for CuPy says where."""
 
 import importlib.util
 import sys
@@ -14,7 +14,7 @@ AT = {4096: (DEVICE, 0), 8192: (DEVICE, 1), 12288: (UNREGISTERED, 0), 16384: (PI
 
 
 class Described:
-    """Four float32 at an address, as an array of Numba describes them."""
+    """Four float32 at an address; Numba's arrays describe themselves in this way."""
 
     def __init__(self, address, strides=None, read_only=False, count=4):
         self.__cuda_array_interface__ = {
@@ -24,7 +24,7 @@ class Described:
 
 @pytest.fixture
 def array_view(monkeypatch):
-    """``view`` of a PE on device 0."""
+    """The result of ``view`` on a PE of device 0."""
     attributes = lambda address: SimpleNamespace(type=AT[address][0], device=AT[address][1])  # noqa: E731
     runtime = SimpleNamespace(pointerGetAttributes=attributes)
     made = SimpleNamespace(ndarray=type("ndarray", (), {}), cuda=SimpleNamespace(runtime=runtime))
@@ -44,7 +44,7 @@ def test_the_place_of_an_array(array_view):
         array_view(Described(8192))
     with pytest.raises(ValueError, match="Described lies in host memory: copy it with cupy.asarray"):
         array_view(Described(12288))
-    assert array_view(Described(0, count=0)).count == 0  # of which CUDA knows nothing
+    assert array_view(Described(0, count=0)).count == 0  # CUDA knows nothing of it
 
 
 def test_gaps_and_read_only(array_view):

@@ -1,4 +1,4 @@
-"""What a GPU's waits and sends do when a wait gives up: their implementations run as plain Python, one thread of a PE."""
+"""What a GPU's waits and sends do when a wait gives up: their bodies run as plain Python, as one thread of a PE."""
 
 from functools import partial
 from types import FunctionType, SimpleNamespace
@@ -16,11 +16,11 @@ from pennympi.kernels.records import PE, Message, Packets, Slots
 
 HERE, RECORD, ABORT, ALIVE, WORD, SLOTS, OWN, FAR = 0, 1000, 1100, 1200, 2000, 3000, 4000, 5000
 SHARED, OTHER_TEAM = 1300, 1400
-TIMEOUT_NS = 100  # a look at the clock takes one
+TIMEOUT_NS = 100  # each look at the clock takes 1 ns
 
 
 class Thread:
-    """Memory of 8-byte words by address, a clock, and implementations bound to them; ``events[n]()`` runs at poll n."""
+    """Memory of 8-byte words by address, a clock, and bodies bound to them; ``events[n]()`` runs at poll n."""
 
     def __init__(self, **events):
         self.memory, self.clock, self.events = {}, 0, {int(key[1:]): event for key, event in events.items()}
@@ -47,7 +47,7 @@ class Thread:
             "poll_all": lambda at, stride, me: [(load(at + pe * stride), load(at + pe * stride + 8)) for pe in range(3)],
             "missing": lambda pairs, epoch, me: next((k for k in (0, 2) if pairs[k][1] != epoch), -1),
         }  # fmt: skip
-        self.calls = []  # of NVSHMEM
+        self.calls = []  # calls of NVSHMEM
         for call in ("put", "get", "put_signal", "signal", "quiet"):
             self.scope[f"nvshmem_{call}"] = lambda *args, call=call: self.calls.append((call, *args))
 
@@ -69,7 +69,7 @@ class Thread:
         return free
 
     def __getattr__(self, name):
-        """A body of that name, and all that it calls, bound to this thread."""
+        """The body of that name, bound to this thread, as are all functions that it calls."""
         for module in (primitives, waits, pointers, packets, multicast):
             if isinstance(module.__dict__.get(name), FunctionType):
                 return self.bound(module.__dict__[name])
@@ -90,7 +90,7 @@ class Thread:
         return [self.load(RECORD + 8 * k) for k in range(ctx_words.RECORD_FOUND + 1)]
 
 
-WAITS = {  # each waits for an epoch of PE 2, and where that would come
+WAITS = {  # each waits for an epoch of PE 2, which comes in that word
     "poll": (lambda one, epoch=9: one.poll(HERE, WORD, epoch, 2), WORD),
     "take": (lambda one, epoch=9: one.take(HERE, WORD, 7, epoch, 2), WORD + 7 * 16 + 8),
     "take_all": (
@@ -104,7 +104,7 @@ each_wait = pytest.mark.parametrize(("wait", "word"), WAITS.values(), ids=WAITS)
 
 def waiting(**events):
     one = Thread(**events)
-    one.store(SLOTS + 7 * 16 + 8, 9)  # PE 0's packets are there
+    one.store(SLOTS + 7 * 16 + 8, 9)  # the packets of PE 0 have come
     return one
 
 
@@ -134,7 +134,7 @@ def test_poison_is_never_taken_for_data(wait, word):
 
 @each_wait
 def test_a_deadline_begins_anew_with_a_sign_of_life(wait, word):
-    """PE 2 shows the last one after 250 ns; the monitor polls every 20."""
+    """PE 2's last sign of life comes after 250 ns; the monitor polls every 20 ns."""
     beats = {f"_{now}": lambda now=now: one.store(ALIVE + 8 + 8 * 2, max(0, now - 250)) for now in range(20, 500, 20)}
     one = waiting(**beats)
     one.store(ALIVE + 8 + 8 * 2, 0)
@@ -145,7 +145,7 @@ def test_a_deadline_begins_anew_with_a_sign_of_life(wait, word):
 
 @pytest.mark.parametrize(("pe", "deadlines"), [(2, 1), (0, 2)])
 def test_a_line_of_this_pe_is_waited_for_longer(pe, deadlines):
-    """Its sender gives up before, and names the PE for which it waits."""
+    """The sender gives up before, and its answer names the PE for which it waits."""
     one, since = Thread(), 0
     while since >= 0:
         since = one.missing_line(HERE, 8, 9, pe, since)
@@ -154,7 +154,7 @@ def test_a_line_of_this_pe_is_waited_for_longer(pe, deadlines):
 
 
 def test_what_is_sent_after_a_failure():
-    """Signals and packets are poison, and puts go back to where they came from."""
+    """Signals and packets are poison; each put goes to the PE's own memory."""
     for gave_up in (0, POISON):
         one = Thread()
         one.store(HERE + 8 * ctx_words.GAVE_UP, gave_up)
@@ -173,7 +173,7 @@ def test_what_is_sent_after_a_failure():
 
 
 def far(gave_up=0):
-    """PE 0 of three: a pointer reaches PE 1 alone, and NVSHMEM calls PE 2 by the number 5."""
+    """PE 0 of three: a pointer reaches PE 1 only; NVSHMEM knows PE 2 by the number 5."""
     one = Thread()
     one.store(HERE + 8 * ctx_words.GAVE_UP, gave_up)
     one.store(HERE + 8 * ctx_words.N_PES, 3)
@@ -185,7 +185,7 @@ def far(gave_up=0):
 
 @pytest.mark.parametrize("gave_up", [0, POISON])
 def test_what_nvshmem_carries(gave_up):
-    """Its own number of a PE; after a failure no data, and signals that are poison."""
+    """The calls name a PE by NVSHMEM's number; after a failure they send no data, and their signals are poison."""
     one = far(gave_up)
     one.bound(remote.put)(HERE, WORD, OWN, 8, 2)
     one.bound(remote.put_signal)(HERE, Message(WORD, OWN, 8, 2), WORD + 16, 9)
@@ -222,7 +222,7 @@ def tagged(epoch, tag):
 @each_wait
 @pytest.mark.parametrize("tag", [1, 5, 0xFFFF])
 def test_another_call_is_never_taken_for_this_one(wait, word, tag):
-    """Neither where its tag is less, nor where it is more; and the record holds both."""
+    """A smaller tag is refused, a larger one too; the record holds both tags."""
     one = Thread(_3=lambda: one.store(word, tagged(9, tag)))
     one.store(SLOTS + 7 * 16 + 8, WANTED)
     wait(one, WANTED)
@@ -235,7 +235,7 @@ def test_another_call_is_never_taken_for_this_one(wait, word, tag):
 
 @pytest.mark.parametrize("tag", [1, 3, 0xFFFF])
 def test_a_signal_that_is_ahead_is_right_whatever_its_call(tag):
-    """A PE that goes on to its next call overwrites a word that has not been seen: its going on proves this one."""
+    """A PE that goes on to its next call overwrites a word that was not seen: that the PE went on proves this one."""
     one = Thread(_3=lambda: one.store(WORD, tagged(10, tag)))
     one.store(WORD, tagged(8, tag))
     one.poll(HERE, WORD, WANTED, 2)
@@ -260,20 +260,20 @@ def test_other_kernels_compare_whole_words():
 
 def test_the_switch_shows_the_least_and_so_poison():
     least = -(1 << 63) | 9 << 16
-    one = Thread(_3=lambda: one.store(WORD, least))  # the least of all words, and with no deltas every PE's
-    one.poll_least(HERE, WORD, one.turned(9), 3)
+    one = Thread(_3=lambda: one.store(WORD, least))  # the minimum of all words; without deltas it is every PE's
+    one.poll_least(HERE, WORD, one.comparable(9), 3)
     assert one.gave_up == POISON and one.record() == [1, 0, 7, 9, POISON]
     one.meet_multicast(HERE, WORD + 8, 9, 3)
     assert one.load(WORD + 8) == least
 
 
 def test_the_switch_shows_the_least_round():
-    """The tag lies below the round's number there; one that is less is seen, one that is more by its own PE."""
+    """The tag is below the round's number: the minimum shows a smaller tag, and the PE itself sees a larger one."""
     one = Thread()
-    assert one.turned(tagged(9, 5)) < one.turned(tagged(9, 6)) < one.turned(tagged(10, 1)) < 1 << 62
-    assert one.turned_back(one.turned(tagged(9, 0xFFFF))) == tagged(9, 0xFFFF)
-    one.store(WORD, one.turned(tagged(9, 2)))
-    one.poll_least(HERE, WORD, one.turned(WANTED), 3)
+    assert one.comparable(tagged(9, 5)) < one.comparable(tagged(9, 6)) < one.comparable(tagged(10, 1)) < 1 << 62
+    assert one.epoch_of(one.comparable(tagged(9, 0xFFFF))) == tagged(9, 0xFFFF)
+    one.store(WORD, one.comparable(tagged(9, 2)))
+    one.poll_least(HERE, WORD, one.comparable(WANTED), 3)
     assert one.record() == [1, 0, 7, WANTED, tagged(9, 2)]
 
 
@@ -282,11 +282,11 @@ def test_the_switch_shows_the_least_round():
     [
         (SENDS, CountError, "part 2 of x of PE 1 has -1 elements from element 10 on, by the counts and displacements "),
         (TAKES, CountError, "part 2 of out of PE 1 has -1 elements from element 10 on, by the counts and displacements "),
-        (DIFFERS, CollectiveMismatchError, "PE 1 takes 10 elements from PE 2, which sends -1: "),
+        (DIFFERS, CollectiveMismatchError, "PE 2 sends -1 elements to PE 1, but PE 1 expects 10: "),
     ],
 )
 def test_a_count_that_is_refused_is_told(why, error, text):
-    """The first one alone is recorded; a count of -1 is not taken for an interrupt."""
+    """Only the first refusal is recorded; a count of -1 is not taken for an interrupt."""
     one = Thread()
     one.refuse_count(HERE, why, -1, 10, 2)
     one.refuse_count(HERE, why, 3, 4, 0)

@@ -12,12 +12,12 @@ from pennympi.compile.arithmetic import STEPS
 from pennympi.cuda.compiler.gpu import cuda, types
 from pennympi.cuda.device.elements import implementations
 
-LOOPS = [step for step in STEPS if step != "to_partials"]  # whose body is a call of the others' loop
+LOOPS = [step for step in STEPS if step != "to_partials"]  # the body of to_partials is a call of another step's loop
 THREADS = 3
 
 
 def accesses(step, dtype, dst, part, src, count):
-    """(instruction, element) of each that the loop runs, each at an address that it may have."""
+    """(instruction, element) of each access of the loop, each at an address that it may have."""
     loop = implementations(dtype, "sum")[step]
     scope, ran = loop.__globals__, []
     sizes = {at: scope[f"{name}_BYTES"] for at, name in ((dst, "DST"), (part, "PART"), (src, "SRC"))}

@@ -1,4 +1,4 @@
-"""Which objects of streams the order of calls may keep, on a CuPy that is not there."""
+"""For which stream objects the library keeps the order of calls; CuPy is a stand-in."""
 
 from unittest.mock import MagicMock
 
@@ -9,7 +9,7 @@ pytest.importorskip("cuda.bindings", reason="cuda-bindings is not installed")
 
 
 class Stream:
-    """What stands for a stream of CuPy."""
+    """A stand-in for a stream of CuPy."""
 
 
 @pytest.fixture
@@ -21,9 +21,9 @@ def events():
 
 
 def test_the_order_keeps_no_stream_that_its_object_does_not_keep_alive(events):
-    """It may be destroyed, and its handle given to another stream, while the object lives."""
+    """The stream may be destroyed, and another stream get its handle, while the object lives."""
     own, foreign, pooled = Stream(), Stream(), type("Stream", (), {"__module__": "torch.cuda.streams"})()
-    foreign._foreign_stream_ref = pooled  # as ``Stream.from_external`` of CuPy sets it
+    foreign._foreign_stream_ref = pooled  # CuPy's ``Stream.from_external`` sets it
     external = type("ExternalStream", (type(pooled),), {"__module__": "torch.cuda.streams"})()
     found = [events.owner(stream) for stream in (own, pooled, foreign, external, None)]
     assert found == [own, pooled, None, None, None]

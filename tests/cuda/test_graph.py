@@ -1,4 +1,4 @@
-"""CUDA graphs: allreduce and plans captured once, replayed often by PEs that come late, beside eager calls."""
+"""CUDA graphs: allreduce and plans captured once and replayed often, with PEs that come late, between eager calls."""
 
 import time
 
@@ -12,7 +12,7 @@ import pennympi
 pytestmark = pytest.mark.mpi
 
 REPLAYS, COUNT = 1000, 1500
-TURN = 40  # replays after which another PE comes late
+TURN = 40  # after so many replays another PE comes late
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +22,7 @@ def only_cuda(team):
 
 
 class Counting:
-    """x += 1; out = sum over the PEs of x; total += out.  So ``total`` tells whether every round was right."""
+    """x += 1; out = sum over the PEs of x; total += out.  ``total`` shows whether every round was right."""
 
     def __init__(self, team, stream, reduce=None, algorithm="auto"):
         self.team, self.stream = team, stream
@@ -43,7 +43,7 @@ class Counting:
             cupy.add(self.total, self.out, out=self.total)
 
     def captured(self):
-        """A graph of one round; the round before it compiles and allocates."""
+        """A graph of one round; the round before the capture compiles and allocates."""
         self.once()
         self.rounds += 1
         self.team.synchronize()
@@ -62,7 +62,7 @@ def replay(counting, graph, times):
     team = counting.team
     for k in range(times):
         if k % TURN == TURN - 1 and k // TURN % team.n_pes == team.me:
-            counting.stream.synchronize()  # its work is done, and it comes late to what the others have begun
+            counting.stream.synchronize()  # this PE's work is done; it is late for the rounds that the others have begun
             time.sleep(0.002)
         graph.launch(counting.stream)
     counting.rounds += times
@@ -90,7 +90,7 @@ def test_several_graphs_on_one_stream(team):
 
 
 def test_without_a_call_before(team):
-    """The first call of a team may be under capture: its workspace is made meanwhile."""
+    """The first call of a team may be captured: its workspace is allocated during the capture."""
     with pennympi.init(team.comm) as fresh:
         counting = Counting(fresh, fresh.stream())
         fresh.synchronize()
@@ -121,7 +121,7 @@ def test_a_call_between_a_capture_and_its_first_launch(team, waits):
 
 @pytest.mark.parametrize(("collective", "algorithm"), ALGORITHMS)
 def test_collectives(team, collective, algorithm):
-    """x += 1, a call, total += out: captured once, replayed among eager rounds."""
+    """x += 1, a call, total += out: captured once, replayed between eager rounds."""
     import cupy
 
     if not runs_here(team, collective, algorithm):
@@ -155,7 +155,7 @@ def test_collectives(team, collective, algorithm):
 
 
 def test_a_graph_is_replayed_with_other_counts(team):
-    """Counts on the device are read at each replay; those on the host are the captured ones, whatever else is called."""
+    """A replay reads counts on the device anew; counts on the host stay as captured, whatever calls come between."""
     import cupy
 
     n, me, most, stream = team.n_pes, team.me, 1000, team.stream()
@@ -202,7 +202,7 @@ def test_beside_eager_calls(team, planned):
 
 
 def test_branches_of_one_graph(team):
-    """Two streams of one capture: calls, a barrier and an exchange on both."""
+    """Two streams in one capture: calls, a barrier and an exchange on both."""
     left, right = Counting(team, team.stream()), Counting(team, team.stream())
     partner = team.n_pes - 1 - team.me
     got, sent = team.zeros(5000, "int64"), team.full(5000, team.me, "int64")

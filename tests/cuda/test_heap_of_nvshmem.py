@@ -15,7 +15,7 @@ SETUP = SimpleNamespace(beside_captures=nullcontext, copy_in=None, fill=None)
 
 
 class Memory:
-    """What an array holds."""
+    """The array's contents."""
 
     def __init__(self, address, nbytes, owner, device):
         self.address, self.owner = address, owner
@@ -23,7 +23,7 @@ class Memory:
 
 @pytest.fixture
 def machine():
-    """One PE of a job of four PEs, two on each device; ``request`` lists what NVSHMEM was asked for."""
+    """One PE of a job of four PEs, two on each device; ``request`` lists the requests to NVSHMEM."""
     made = SimpleNamespace(request=[], device_bytes=80 * GIB, fixed_bytes=None, at=START)
 
     def malloc(nbytes):
@@ -46,7 +46,7 @@ def machine():
 
 
 def job(n_pes, others=None):
-    """A job whose PEs all say the same, or two different things."""
+    """A job whose PEs all give one answer, or two different ones."""
     return SimpleNamespace(n_pes=n_pes, gather=lambda text, what: [text] * (n_pes - 1) + [others or text])
 
 
@@ -65,7 +65,7 @@ def test_an_address_of_each_pe(machine):
     ("device_gib", "fixed_gib", "asked_gib"),
     [
         (80, None, [2]),
-        (4, None, [0.5]),  # half of what a PE may have: its half of the device, less what NVSHMEM keeps
+        (4, None, [0.5]),  # half of a PE's share: its half of the device, less what NVSHMEM keeps
         (80, 1.75, [2, 1.5]),
         (80, 0, None),
     ],
@@ -84,7 +84,7 @@ def test_the_first_segment_follows_the_device(machine, device_gib, fixed_gib, as
 
 def test_a_first_segment_that_was_asked_for(machine):
     assert started(machine, 3 * GIB).nbytes == 3 * GIB
-    assert started(machine, GIB, others=(5 * GIB, 60 * GIB)).nbytes == 5 * GIB  # the same on every PE: the largest
+    assert started(machine, GIB, others=(5 * GIB, 60 * GIB)).nbytes == 5 * GIB  # all PEs ask for the largest size
     with pytest.raises(SymmetricHeapExhausted, match=r"ask for less by init.heap_bytes"):
         started(machine, 100 * GIB)
     assert machine.request == []  # NVSHMEM would end the process
@@ -102,7 +102,7 @@ def test_nvshmem_is_asked_only_when_there_is_no_room(machine):
     c = world.allocate(3 * GIB)
     assert machine.request == [3 * GIB] and segments.holds(c)
     world.release(c)
-    assert row.allocate(2 * GIB)  # what a team of all PEs gave back is anybody's
+    assert row.allocate(2 * GIB)  # any team may take what a team of all PEs gave back
     with pytest.raises(SymmetricHeapExhausted, match="free; free arrays, or use devices with more memory") as error:
         world.allocate(1000 * GIB)
     assert machine.request == [3 * GIB] and 0 < error.value.free_bytes < 1000 * GIB
@@ -118,12 +118,12 @@ def test_arrays_that_outlive_their_team(machine):
     mine, peers = (first.view(at, (10,), DTYPES["int8"]) for at in (kept, kept + GIB))
     assert segments.holds(kept) and segments.holds(workspace)
     first.close([kept, dropped])
-    assert not segments.holds(kept) and segments.holds(workspace)  # an array like any other, and memory that is free
+    assert not segments.holds(kept) and segments.holds(workspace)  # kept is an array; the workspace is free memory
     second = machine.heap.Heap(job(2), segments, SETUP)
     assert second.allocate(1000) == workspace and second.allocate(1000) > dropped
     del mine
     gc.collect()
-    assert second.allocate(1000) > dropped  # a view of a peer's instance lives still
+    assert second.allocate(1000) > dropped  # a view of a peer's instance still lives
     del peers
     gc.collect()
     assert second.allocate(1000) == kept and segments.holds(kept)

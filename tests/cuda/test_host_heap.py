@@ -1,4 +1,4 @@
-"""The heap in the node's memory, on a CPU: CUDA only notes its calls, and refuses on demand."""
+"""The heap in the node's memory, on a CPU: a stand-in for CUDA notes calls, and refuses them on demand."""
 
 import importlib
 from types import SimpleNamespace
@@ -44,7 +44,7 @@ def test_segments_are_added_where_there_is_room(machine):
     assert segments.add(MIB + 1)
     second = segments.base + 8 * MIB + PAGE_BYTES
     assert machine.registered[second] == MIB + PAGE_BYTES and segments.holds(second + MIB)
-    assert len(segments.ranges.free) == 2  # no array lies in both
+    assert len(segments.ranges.free) == 2  # no array spans both ranges
     assert not segments.add(60 * MIB) and len(machine.registered) == 2
 
 
@@ -60,10 +60,10 @@ def test_what_cuda_refuses_leaves_nothing_behind(machine):
     ("other", "reaches", "missing"),
     [
         (("0000:01:00.0", "a"), True, False),  # the same device
-        (("0000:01:00.0", "b"), True, True),  # another part of it
+        (("0000:01:00.0", "b"), True, True),  # another part of the same device
         (("0000:02:00.0", "c"), True, False),
         (("0000:02:00.0", "c"), False, True),
-        (("0000:03:00.0", "d"), False, False),  # hidden from this process: nothing is known
+        (("0000:03:00.0", "d"), False, False),  # this process cannot see the device, so nothing is known
     ],
 )
 def test_where_peer_access_is_missing(machine, other, reaches, missing):

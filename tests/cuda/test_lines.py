@@ -17,7 +17,7 @@ THREADS = 32
 
 
 def run(memory, dst, src, lines):
-    """The body for every thread of a block; stores of more than a byte must be aligned."""
+    """The body of every thread of a block; stores of more than a byte must be aligned."""
     stored = []
 
     def load(address, nbytes):
@@ -39,7 +39,7 @@ def run(memory, dst, src, lines):
     for name in ("offsets", "move_1", "move_4", "put_lines"):
         space[name] = FunctionType(getattr(room, name).__code__, space)
     gave_up = space["load_word"]
-    space["load_word"] = lambda address: 0 if address == 0 else gave_up(address)  # word GAVE_UP of ctx 0
+    space["load_word"] = lambda address: 0 if address == 0 else gave_up(address)  # the word GAVE_UP of ctx 0
     for thread in range(THREADS):
         cuda.threadIdx.x = thread
         space["put_lines"](0, dst, src, lines, 0)

@@ -1,4 +1,4 @@
-"""Loops in CUDA graphs: CuPy's work and copies in the body, calls beside them, captures, what can't be captured."""
+"""Loops in CUDA graphs: CuPy's work and copies in the body, calls beside them, captures, and what can't be captured."""
 
 import numpy as np
 import pytest
@@ -19,14 +19,14 @@ def only_cuda(team):
 
 
 def of(team):
-    """CuPy, which is not everywhere."""
+    """CuPy, if it is installed."""
     import cupy
 
     return cupy
 
 
 def halving(team, body=lambda stream: None, start=1024.0):
-    """(value, which the body halves, a body that sums it over the PEs too, the sum)."""
+    """(value, which the body halves, a body that also sums it over the PEs, the sum)."""
     xp, value, total = of(team), team.full(1, start, "float64"), team.zeros(1, "float64")
     add = team.plan_allreduce(value, total)
 
@@ -39,7 +39,7 @@ def halving(team, body=lambda stream: None, start=1024.0):
 
 
 def runs_of(team, loop, stream=None):
-    """The runs of one call."""
+    """How often the body ran in one call."""
     loop(stream)
     team.synchronize(stream)
     assert to_numpy(loop.done)[0] == 1
@@ -79,7 +79,7 @@ def test_many_lengths(team, request, bodies):
 
 
 def test_memory_of_a_body_is_the_loops(team):
-    """A temporary of the body is no other array's memory."""
+    """A temporary array of the body shares no memory with another array."""
     xp, x = of(team), team.zeros(1000, "int64")
 
     def body(stream):
@@ -115,7 +115,7 @@ def test_a_body_that_cant_be_captured(team):
 
 
 def test_a_graph_of_loops(team):
-    """A loop is captured, among calls, in a graph, which runs several times; and is a loop's body."""
+    """A loop is captured between calls into a graph that runs several times; a loop is also the body of another one."""
     stream, n = team.stream(), team.n_pes
     value, run, total = halving(team)
     loop = team.plan_loop(run, total, n)

@@ -1,4 +1,4 @@
-"""Every kernel text compiled to PTX without a GPU: the instructions that its speed and its order rest on are there."""
+"""Every kernel text compiled to PTX without a GPU: the PTX has the instructions that make it fast and keep its order."""
 
 import re
 from importlib.metadata import version
@@ -31,7 +31,7 @@ from pennympi.kernels.in_kernel import add_to_bins, add_to_words, no_bins
 CUDA_12 = version("cuda-bindings").startswith("12.")
 N_PES = 4
 TWO_NODES = Topology((0, 0, 1, 1), ll128_safe=False, stores=False)
-# Loads, the op and stores are alike in every algorithm: each has a dtype and an op in turn, so that all are compiled.
+# Loads, ops and stores are alike in all algorithms: the dtypes and ops take turns, so that each pair is compiled.
 OPS = ("sum", "prod", "min", "max", "avg")
 OTHERS = [(name, row) for name, case in CASES.items() if name != "allreduce" for row in case.table]
 EVERY = [name for name in ALGORITHMS if name != "nvls"]
@@ -41,13 +41,13 @@ ACCESS = re.compile(r"\b(?:ld|st)\.global(?:\.nc)?\.v([24])\.[a-z]+(\d+)")
 ACQUIRE, RELEASE = "ld.acquire.sys.global.u64", "st.release.sys.global.u64"
 
 
-def ptx(kernel, name, cc=HOPPER, beyond=False, **options):
-    """The PTX of a kernel, with what holds for every kernel asserted."""
-    code = ptx_of(kernel, name, cc, beyond, **options)
+def ptx(kernel, name, cc=HOPPER, remote=False, **options):
+    """The PTX of a kernel, after the checks that hold for every kernel."""
+    code = ptx_of(kernel, name, cc, remote, **options)
     lines = [line.strip() for line in code.splitlines()]
     assert f".target sm_{cc[0]}{cc[1]}" in code
     assert sum(".entry" in line for line in lines) == 1
-    assert beyond or not [line for line in lines if re.search(r"\bcall\b", line)], "a function was not inlined"
+    assert remote or not [line for line in lines if re.search(r"\bcall\b", line)], "a function was not inlined"
     assert ("griddepcontrol.wait" in code) == backend.Target(cc).overlap == (cc == HOPPER)
     return code
 
@@ -61,9 +61,9 @@ def allreduce(algorithm, name, op="sum", cc=HOPPER, n_pes=N_PES, open_params=(),
 
 
 def check_messages(code, by_packets):
-    """All in registers, and the instructions that carry messages."""
+    """The kernel keeps all in registers, and has the instructions that carry messages."""
     assert ".local" not in code, "spills, or an array that is not in registers"
-    if by_packets:  # a packet's 120 bytes of data are read and written word by word at home
+    if by_packets:  # the PE reads and writes the 120 bytes of a packet's data word by word in its own memory
         assert "st.relaxed.sys.global.v2" in code and "ld.relaxed.sys.global.v2" in code
     else:
         assert VECTOR["load"].search(code) and VECTOR["store"].search(code), "no vector accesses"
@@ -79,7 +79,7 @@ def test_allreduce(turn, algorithm):
 
 @pytest.mark.parametrize("name", ["int64", "uint64"])
 def test_averages_of_64_bits(name):
-    """Sums of 128 bits need no function and no memory."""
+    """Sums of 128 bits need no function call and no memory."""
     check_messages(allreduce("two_shot", name, "avg"), False)
 
 
@@ -116,7 +116,8 @@ def test_residual(algorithm):
     ],
 )
 def test_small_elements(algorithm, name, op, cc):
-    """As many bytes in an access as of float32, and two results rounded by one instruction, not by integers."""
+    """An access takes as many bytes as for float32, and one instruction rounds two results, without integer
+    arithmetic."""
     code = allreduce(algorithm, name, op, cc, n_pes=2)
     assert "packets" in algorithm or len(ACCESS.findall(code)) >= 4
     assert {int(lanes) * int(bits) for lanes, bits in ACCESS.findall(code)} <= {128}, "a vector in parts"
@@ -130,7 +131,8 @@ def test_small_elements(algorithm, name, op, cc):
 
 @pytest.mark.parametrize("algorithm", ["ring", "one_shot_packets"])
 def test_allreduce_of_any_alignment(algorithm):
-    """Whole vectors inside, single elements at the ends, and bytes where an array starts at any byte."""
+    """The kernel moves whole vectors inside, single elements at the ends, and bytes where an array starts at an odd
+    byte."""
     code = allreduce(algorithm, "float16", aligned=False)
     assert ".local" not in code
     assert all(len(re.findall(rf"\b{move}\.global\.[bu]8\b", code)) > 10 for move in ("ld", "st"))
@@ -138,8 +140,9 @@ def test_allreduce_of_any_alignment(algorithm):
 
 @pytest.mark.parametrize("algorithm", FAR)
 def test_beyond_a_pointer(algorithm):
-    """Every body of ``cuda/device/remote.py`` compiles, and NVSHMEM is asked for puts, signals and their completion."""
-    code = allreduce(algorithm, "float32", beyond=True, aligned=False)
+    """Every body of ``cuda/device/remote.py`` compiles, and the code calls NVSHMEM for puts, signals and their
+    completion."""
+    code = allreduce(algorithm, "float32", remote=True, aligned=False)
     calls = {"two_shot": ("put", "signal", "quiet"), "ring": ("put_signal", "signal", "quiet")}.get(algorithm, ("put",))
     assert all(f"pennympi_{call}" in code for call in calls)
     assert ("packets" in algorithm) == ("st.relaxed.sys.global.v2" in code), "packets stay inside the nodes"
@@ -147,7 +150,7 @@ def test_beyond_a_pointer(algorithm):
 
 @pytest.mark.parametrize(("turn", "call"), list(enumerate(OTHERS)), ids=map("-".join, OTHERS))
 def test_collectives(turn, call):
-    """A dtype and an op for each text, in turn; what only moves data has none."""
+    """The texts take dtypes and ops in turn; a text that only moves data has none."""
     collective, algorithm = call
     case = CASES[collective]
     op = OPS[turn % len(OPS)]
@@ -161,14 +164,14 @@ def test_collectives(turn, call):
 
 @pytest.mark.parametrize("collective", [one for one in ALL if issubclass(one, ByCounts)])
 def test_collectives_by_counts(collective):
-    """They know nothing of alignment; a count that is refused goes to the record."""
+    """These kernels know no alignment; a count that they refuse goes to the record."""
     reduces = collective.name.startswith("reduce")
     dtype = DTYPES["bfloat16" if reduces else "uint8"]
     reduction = (dtype, "sum") if reduces else None
     for name, row in collective.table.items():
         fixed = constants(row.kernel, dtype, N_PES)
-        for cc, beyond in ((HOPPER, False), (AMPERE, True))[: 1 if name == "packets" else 2]:
-            code = ptx(row.kernel, f"{collective.name} ({name})", cc, beyond, reduction=reduction, constants=fixed)
+        for cc, remote in ((HOPPER, False), (AMPERE, True))[: 1 if name == "packets" else 2]:
+            code = ptx(row.kernel, f"{collective.name} ({name})", cc, remote, reduction=reduction, constants=fixed)
             check_messages(code, name == "packets")
             assert "atom.global.cas.b64" in code, "no record"
 
@@ -194,10 +197,10 @@ def test_one_sided(name, cc, moves, signals, waits):
     assert (RELEASE in code) == signals and (ACQUIRE in code) == waits
 
 
-@pytest.mark.parametrize(("cc", "beyond"), [(HOPPER, False), (AMPERE, True)])
-def test_halos(cc, beyond):
-    """Faces go in units of 16, 8, 4 and 1 bytes, whatever the bytes are of."""
-    code = ptx(exchange_halos, "halo exchange", cc, beyond)
+@pytest.mark.parametrize(("cc", "remote"), [(HOPPER, False), (AMPERE, True)])
+def test_halos(cc, remote):
+    """Faces travel in units of 16, 8, 4 and 1 bytes, whatever the dtype."""
+    code = ptx(exchange_halos, "halo exchange", cc, remote)
     for move in (r"st\.global\.v[24]\.", r"st\.global\.[bu]64", r"st\.global\.[bu]32", r"st\.global\.[bu]8"):
         assert re.search(move, code), move
     assert ACQUIRE in code and RELEASE in code
@@ -205,8 +208,8 @@ def test_halos(cc, beyond):
 
 @pytest.mark.parametrize("kernel", [rma.put_by_staging, rma.get_by_staging])
 def test_by_rooms(kernel):
-    """A block takes the lock of its room before NVSHMEM reads or writes there, and lets it go by a release."""
-    lines = ptx(kernel, kernel.__name__, beyond=True).splitlines()
+    """A block takes the lock of its room before NVSHMEM reads or writes the room, and frees it by a release."""
+    lines = ptx(kernel, kernel.__name__, remote=True).splitlines()
     asked = [i for i, line in enumerate(lines) if re.search(r"pennympi_(put|get)\b", line)]
     held = [i for i, line in enumerate(lines) if "atom.global.cas.b64" in line]
     given = [i for i, line in enumerate(lines) if RELEASE in line]
@@ -215,7 +218,7 @@ def test_by_rooms(kernel):
 
 @pytest.mark.parametrize(("name", "cc"), [("float32", AMPERE), ("float64", HOPPER)])
 def test_jacobi(name, cc):
-    """A thread loads its columns of its rows by 16 bytes before it stores any, and no product of the formula is fused."""
+    """A thread loads its columns of its rows by 16 bytes before it stores any; no product of the formula is fused."""
     kernel = specialised(jacobi_kernels.sweep, DTYPES[name].numpy.itemsize)
     code = ptx(kernel, "sweep", cc, elements=DTYPES[name])
     kind, rows, vector = name.replace("loat", ""), jacobi_kernels.ROWS, jacobi_kernels.VECTOR
@@ -247,7 +250,7 @@ CONJUGATE = [  # kernel, dtype, sums that it reads, whether it adds
 
 @pytest.mark.parametrize(("kernel", "name", "sums", "adds"), CONJUGATE, ids=lambda x: getattr(x, "__name__", str(x)))
 def test_poisson(kernel, name, sums, adds):
-    """No product that is rounded is fused with a sum: in a sum that is read, and between levels, they are exact."""
+    """A rounded product is fused with no sum, neither in a sum that is read nor between levels: those sums are exact."""
     code = ptx(kernel, kernel.__name__, kinds=annotated_kinds(kernel), elements=DTYPES[name])
     assert ".local" not in code
     assert len(re.findall(r"\bfma\.rn\.f(32|64)", code)) == 5 * sums
@@ -259,7 +262,7 @@ def into_words(ctx, x, words):
 
 
 def test_exact_sums():
-    """The 11 shuffles pass all 64 bits, and a block whose sum is NaN counts that."""
+    """The 11 shuffles pass all 64 bits, and a block whose sum is NaN counts it."""
     code = ptx(into_words, "into_words", elements=DTYPES["float64"])
     assert len(re.findall(r"shfl\.sync\.bfly\.b32", code)) == 2 * 11 and "cvt.rn.f32" not in code
     assert code.count("red.global.add.u64") == 2
@@ -267,7 +270,7 @@ def test_exact_sums():
 
 @pytest.mark.parametrize("cc", [HOPPER, AMPERE])
 def test_a_loops_condition(cc):
-    """The driver's function gets the handle, and both words are read anew."""
+    """The driver's function gets the handle, and the kernel loads both words anew."""
     ptx(condition.hold, "loop", cc)
     code = ptx_of(condition.set_condition, "loop", cc)
     assert ".extern .func cudaGraphSetConditional" in code

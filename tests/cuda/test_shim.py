@@ -1,7 +1,7 @@
-"""The functions that call NVSHMEM, compiled by NVRTC with the headers of every version of NVSHMEM that may be installed.
+"""NVRTC compiles the functions that call NVSHMEM with the headers of every version of NVSHMEM that may be installed.
 
-The headers come with NVSHMEM's wheels.  Where it is not installed, `make test-all` downloads the wheels and keeps their
-headers in build/nvshmem/.  The wheels for CUDA 13 have the same ones.
+The headers come with NVSHMEM's wheels.  Where NVSHMEM is not installed, `make test-all` downloads the wheels and keeps
+their headers in build/nvshmem/.  The wheels for CUDA 13 have the same headers.
 """
 
 import os

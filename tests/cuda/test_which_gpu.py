@@ -1,4 +1,4 @@
-"""The GPU of each PE, where the runtime says which one is current."""
+"""The GPU of each PE, from the runtime's current GPU."""
 
 import warnings
 from types import SimpleNamespace
@@ -8,11 +8,11 @@ from fake_modules import imported_over
 
 
 def numbers(current, nodes, n_gpus):
-    """Of all PEs.  current: the current GPU of each;  nodes: the PEs of each."""
+    """The GPU numbers of all PEs.  current: the current GPU of each;  nodes: the PEs of each."""
 
     def of(me, pes):
         runtime = SimpleNamespace(getDeviceCount=lambda: n_gpus, getDevice=lambda: current[me])
-        control = SimpleNamespace(beside=pes)
+        control = SimpleNamespace(machine_pes=pes)
         job = SimpleNamespace(me=me, control=control, gather=lambda mine, what: current)
         with imported_over(
             {"cupy": SimpleNamespace(cuda=SimpleNamespace(runtime=runtime))}, "memory.which_gpu"
@@ -25,10 +25,10 @@ def numbers(current, nodes, n_gpus):
 @pytest.mark.parametrize(
     ("current", "nodes", "n_gpus", "want"),
     [
-        ([0, 0, 0], [[0, 1, 2]], 2, [0, 1, 0]),  # none was chosen
+        ([0, 0, 0], [[0, 1, 2]], 2, [0, 1, 0]),  # no program chose a GPU
         ([1, 0], [[0, 1]], 2, [1, 0]),
         ([2, 2], [[0, 1]], 4, [2, 2]),
-        ([0, 0, 3, 0], [[0, 1], [2, 3]], 4, [0, 1, 3, 0]),  # a node's choice is its own
+        ([0, 0, 3, 0], [[0, 1], [2, 3]], 4, [0, 1, 3, 0]),  # the choice of a node concerns that node only
     ],
 )
 def test_the_current_gpu_or_that_of_the_number_on_the_node(current, nodes, n_gpus, want):

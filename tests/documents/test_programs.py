@@ -1,7 +1,7 @@
-"""The Python blocks of README.md and docs/, and the shell blocks of some pages, run as they stand there.
+"""The Python blocks of README.md and docs/, and the shell blocks of some pages, run unchanged.
 
-Each Python block is a program, but one that begins with CONTINUES goes after the blocks above it in the same file.
-A block under `<!-- skip: next "reason" -->` is not run. `make docs` checks the links of all pages.
+Each Python block is a program; a block that begins with CONTINUES follows the blocks above it in the same file.
+A block under `<!-- skip: next "reason" -->` does not run. `make docs` checks the links of all pages.
 """
 
 import os
@@ -30,7 +30,7 @@ for path in sys.argv[1:]:
     runpy.run_path(path, run_name="__main__")
 """
 WIDEST = 100  # characters of a line of code that a window of 1400 pixels shows
-LIMIT_S = 230  # below pytest's own, which says less
+LIMIT_S = 230  # below pytest's limit, whose message says less
 SAME_BITS = """
 before = comm.allgather((first, own, u[inside]))
 {after}
@@ -45,7 +45,7 @@ team.finalize()
 
 
 def blocks(page, language):
-    """The blocks of a page in one language that are not skipped."""
+    """The blocks of a page in one language, without those that are skipped."""
     sybil = pytest.importorskip("sybil")
     markdown = pytest.importorskip("sybil.parsers.markdown")
     found = {"sh": [], "python": []}
@@ -59,7 +59,7 @@ def blocks(page, language):
 
 
 def run(program, text):
-    """Write a program, run it at 3 ranks, and return what it prints."""
+    """Write a program, run it at 3 ranks, and return its output."""
     program.write_text(text)
     ended = launch(3, str(program), env=settled(3), limit_s=LIMIT_S)
     assert ended.rc == 0 and not ended.left_in_shm and not ended.left_alive, ended.output
@@ -121,7 +121,7 @@ def test_both_programs_of_the_page_on_grids_give_the_same_bits(tmp_path):
 
 @pytest.mark.slow
 def test_a_wheel_has_all_that_runs(tmp_path):
-    """The folders kernels/ and apps/ come through links; setuptools must follow them."""
+    """The folders kernels/ and apps/ are links, which setuptools must follow."""
     if int(version("setuptools").partition(".")[0]) < 77:
         pytest.skip("a wheel is built without a network only where setuptools>=77 is installed (extra test)")
     lines = (ROOT / ".gitignore").read_text().splitlines()

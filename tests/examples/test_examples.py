@@ -1,4 +1,4 @@
-"""The programs of examples/: each is right at every rank count, and says at its top how to run it."""
+"""The programs of examples/: each is right at every rank count, and its docstring says how to run it."""
 
 import re
 import runpy
@@ -13,7 +13,7 @@ from settled import settled
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = sorted((ROOT / "examples").glob("*.py"))
-RIGHT = {  # the line that each prints at n PEs
+RIGHT = {  # the line that each program prints at n PEs
     "cuda_graph": "(a graph launched|no graphs on CPUs: the plan called) 1000 times, 0 of {4096 * n} totals wrong",
     "first_allreduce": r"a sum of 1000000 floats by \w+, a maximum in place, 0 elements wrong",
     "mpi4py_heat": r"200 steps of \d+ us, residual \S+, 0 points wrong",
@@ -24,7 +24,7 @@ RIGHT = {  # the line that each prints at n PEs
     "restart": "from step 0 to 30, the state in .* is that of an unbroken run",
     "tensor_parallel": "largest error .* beside float64 on one PE, the same bits on all PEs",
 }
-NEEDS = {"tensor_parallel": "torch"}  # what the tests do not install
+NEEDS = {"tensor_parallel": "torch"}  # packages that the tests do not install
 alone = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="one process is enough")
 
 
@@ -33,7 +33,7 @@ def each(programs):
 
 
 def check(program, n_pes, output):
-    """It prints one line, which says how many PEs there were, and that all is right."""
+    """The program prints one line, which names the number of PEs and says that all is right."""
     expected = re.sub(r"{(\d+) \* n}", lambda found: str(int(found[1]) * n_pes), RIGHT[program.stem])
     n = r"\d+ x \d+" if program.stem == "process_grid" else n_pes
     assert re.fullmatch(rf"{n} PEs on \w+: {expected}\n", output), output
@@ -42,7 +42,7 @@ def check(program, n_pes, output):
 @pytest.mark.mpi
 @each(PROGRAMS)
 def test_right_at_any_number_of_pes(team, program, tmp_path, monkeypatch, capfd):
-    """In this process: on GPUs where the team is on GPUs."""
+    """The program runs in this process: on GPUs where the team is on GPUs."""
     if program.stem in NEEDS:
         pytest.importorskip(NEEDS[program.stem])
     folder = team.comm.bcast(tmp_path)

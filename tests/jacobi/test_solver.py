@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from mpi4py import MPI
-from reductions import some
+from reductions import sample
 
 from apps.jacobi import problem as problems
 from apps.jacobi import serial
@@ -79,7 +79,7 @@ def test_every_variant(team, variant):
     solver.free()
 
 
-@pytest.mark.parametrize(("dtype", "nx", "ny"), [(dtype, *SHAPES[i]) for i, dtype in some(DEFAULTS, HALF)])
+@pytest.mark.parametrize(("dtype", "nx", "ny"), [(dtype, *SHAPES[i]) for i, dtype in sample(DEFAULTS, HALF)])
 def test_the_default_on_every_shape(team, dtype, nx, ny):
     problem = Problem(nx, ny, niter=25, dtype=dtype, tol=-1)  # the smallest grids would converge at once
     solver = make_solver(team, problem)
@@ -95,7 +95,7 @@ def test_the_default_on_every_shape(team, dtype, nx, ny):
     solver.free()
 
 
-@pytest.mark.parametrize("variant", some(list(TABLE), HALF))
+@pytest.mark.parametrize("variant", sample(list(TABLE), HALF))
 def test_stops_at_the_right_sweep(team, variant):
     """Sweeps beyond the last leave no trace, not even in a second run, and a warm-up leaves none."""
     turn = list(TABLE).index(variant) + N_PES

@@ -29,7 +29,7 @@ from pennympi.kernels.in_kernel import (
 )
 
 N_PES = MPI.COMM_WORLD.size
-LOST = Fraction(2) ** -143  # at most, of a value
+LOST = Fraction(2) ** -143  # the most that a value can lose
 
 
 def into_words(ctx, x, y, n, words):
@@ -42,7 +42,7 @@ def into_words(ctx, x, y, n, words):
 
 
 def summed(ctx, x, y, n, place: GridBarrier, times, out):
-    """out (times,) = the sum of x * y over the PEs, again and again."""
+    """out (times,) = the sum of x * y over the PEs, several times."""
     epoch = last_grid_barrier(place)
     for k in range(times):
         bins = no_bins()
@@ -89,7 +89,7 @@ def float_of(words):
 @pytest.mark.mpi
 @pytest.mark.parametrize("n_blocks", [1, 5])
 def test_exact_and_in_any_order(team, n_blocks):
-    """The words have the sum of the products, each rounded once; shuffled they are the same."""
+    """The words hold the sum of the products, each rounded once; shuffled products give the same words."""
     x, y = values(1, 1001), values(2, 1001) * 2.0**-30
     words = words_of(team, x, y, n_blocks)
     exact = sum(map(Fraction, x * y), Fraction(0))
@@ -115,7 +115,7 @@ def test_the_largest_and_the_smallest(team):
 
 
 def test_floats_of_words():
-    """Within a unit in the last place of the exact sum, whatever the words."""
+    """The result is within a unit in the last place of the exact sum, for any words."""
     random = Random(4)
     for _ in range(2000):
         words = [random.randint(-(2 ** random.randint(1, 62)), 2 ** random.randint(1, 62)) for _ in range(6)]

@@ -5,24 +5,24 @@ import hashlib
 import numpy as np
 import pytest
 from on_device import same, skip_if_refused, to_numpy, write
-from reductions import N_PES, OPS, PAIRS, some
+from reductions import N_PES, OPS, PAIRS, sample
 
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.kernels.allreduce import TABLE
 
 pytestmark = pytest.mark.mpi
 FLOATS = [(algorithm, name) for algorithm, name in PAIRS if DTYPES[name].kind in "fb"]
-# All at three PEs; at other numbers of them some, each algorithm with another dtype.
-SOME = FLOATS if N_PES == 3 else some(FLOATS, 5)
+# Three PEs run all algorithms; other numbers of PEs run some, each algorithm with another dtype.
+SOME = FLOATS if N_PES == 3 else sample(FLOATS, 5)
 
 
 def ops_of(team, algorithm, name, ops=OPS):
     return [op for op in ops if not TABLE[algorithm].why_not(team.pe_topology, name, op)]
 
 
-@pytest.mark.parametrize(("algorithm", "name"), FLOATS if N_PES <= 4 else some(FLOATS, 2))
+@pytest.mark.parametrize(("algorithm", "name"), FLOATS if N_PES <= 4 else sample(FLOATS, 2))
 def test_random_floats(team, algorithm, name):
-    """Sums whose value depends on the order of the additions: one digest on all PEs, twice."""
+    """Sums whose value depends on the order of the additions have one digest on all PEs, twice."""
     skip_if_refused(team, algorithm, name)
     rng = np.random.default_rng([team.me, 5])
     digests = []
@@ -51,7 +51,7 @@ def test_nan_and_infinity(team, algorithm, name):
     values[1] = -inf if team.me == 0 else 1
     values[2] = inf if team.me == 0 else -inf if team.me == n - 1 else 1
     values[3] = -0.0
-    values[4 + team.me] = nan  # column 4 + pe: a NaN from that PE alone
+    values[4 + team.me] = nan  # column 4 + pe: a NaN of that PE only
     one_pe = n == 1
     wanted = {
         "sum": [inf, -inf, inf if one_pe else nan, -0.0],
@@ -70,9 +70,9 @@ def test_nan_and_infinity(team, algorithm, name):
 
 @pytest.mark.parametrize("name", ["float16", "bfloat16"])
 def test_rounding_of_16_bits(team, name):
-    """To nearest, ties to even, past the largest to infinity, and a NaN stays one whatever its bits."""
+    """Values are rounded to nearest, ties to even, beyond the largest to infinity; a NaN with any bits stays a NaN."""
     dtype = DTYPES[name].numpy
-    one_pe = np.arange(1 << 16, dtype=np.uint16).view(dtype)  # every value there is, once
+    one_pe = np.arange(1 << 16, dtype=np.uint16).view(dtype)  # every value of the dtype, once
     for op in ("sum", "avg"):
         x = team.array(one_pe)
         team.allreduce(x, op=op)

@@ -15,7 +15,7 @@ from pennympi.arrays.dtypes import ALL as DTYPES
 
 pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 
-GUARD = 16  # elements around x and out that must stay as they are
+GUARD = 16  # elements around x and out that must not change
 KINDS = {  # (random, from, to, n) -> elements
     "none": lambda rng, i, j, n: 0,
     "one": lambda rng, i, j, n: int(i == j == n - 1),
@@ -33,7 +33,7 @@ REDUCED = (
     ("uint8", "sum"),
     ("float64", "prod"),
 )
-# Each kind with two dtypes, each dtype with several kinds.
+# Each kind has two dtypes, each dtype several kinds.
 MOVED_KINDS = [(MOVED[(k + j) % len(MOVED)], kind) for k, kind in enumerate(KINDS) for j in (0, 2)]
 REDUCED_KINDS = [(*REDUCED[(k + j) % len(REDUCED)], kind) for k, kind in enumerate(KINDS) for j in (0, 3)]
 NUMBERS = {"bool": 2, "int8": 100, "uint8": 100}
@@ -53,7 +53,7 @@ def given(name, rng, count):
 
 
 class Room:
-    """An array of the device inside a larger one: which, and where it begins, is drawn; the rest must stay as it is."""
+    """An array of the device at a random place in a larger one; the rest of the larger one must not change."""
 
     def __init__(self, team, rng, dtype, count, symmetric=()):
         self.low_bytes = GUARD * dtype.item_bytes + rng.choice((0, 0, 1, 2, 4, 8))  # arrays may begin at any byte
@@ -66,7 +66,7 @@ class Room:
         self.x = self.whole[self.low_bytes :][: count * dtype.item_bytes].view(dtype.numpy)
 
     def hold(self, values):
-        """Whether it has these elements, (start, values) each, and nothing else was written."""
+        """Whether the array has these elements, (start, values) each, and no byte outside changed."""
         wanted = np.full(len(self.whole), 0x5A, np.uint8)
         for start, one in values:
             at = self.low_bytes + start * self.dtype.item_bytes
@@ -126,7 +126,7 @@ def test_all_gatherv(team, by, name, kind):
         x, out = Room(team, own, dtype, counts[me]), Room(team, own, dtype, end_of(takes, counts))
         part = out.x[takes[me] : takes[me] + counts[me]]
         write(part if in_place else x.x, values[me])
-        words = shared(team, f"{name} {kind} {packed} {in_place}")  # all PEs give counts in the same way
+        words = shared(team, f"{name} {kind} {packed} {in_place}")  # all PEs pass counts in the same form
         in_counts, displacements = (counts, takes) if in_place == "part" else in_words(team, words, counts, takes)
         where = by if packed else {"displacements": displacements, **by}
         team.all_gatherv({"IN_PLACE": MPI.IN_PLACE, "part": part}.get(in_place, x.x), out.x, in_counts, **where)
@@ -135,7 +135,7 @@ def test_all_gatherv(team, by, name, kind):
 
 @pytest.mark.parametrize(("name", "op", "kind"), REDUCED_KINDS)
 def test_reduce_scatterv(team, by, name, op, kind):
-    """The order of the PEs gives the same bits as NumPy, out of place and in place."""
+    """Sums in the order of the PEs have NumPy's bits, out of place and in place."""
     rng, n, me, dtype = shared(team, f"{name} {op} {kind}"), team.n_pes, team.me, DTYPES[name]
     counts = [KINDS[kind](rng, n - 1, j, n) for j in range(n)]
     rows = [given(name, rng, sum(counts)) for _ in range(n)]
@@ -171,7 +171,7 @@ def test_all_to_allv_in_place(team, by):
 
 @pytest.mark.parametrize("sms", [None, 3])
 def test_a_plan_is_replayed_with_other_counts(team, by, sms):
-    """The counts lie on the device.  out has room for the largest; now and then all are 0, or a PE comes late."""
+    """The counts are on the device.  out has room for the largest; sometimes all counts are 0, or a PE comes late."""
     rng, n, me, most = shared(team, "replay"), team.n_pes, team.me, 500
     x, out = (device(team, np.zeros(n * most, np.int32)) for _ in range(2))
     gathered, summed = device(team, np.zeros(n * most, np.int32)), device(team, np.zeros(most, np.int32))
@@ -190,7 +190,7 @@ def test_a_plan_is_replayed_with_other_counts(team, by, sms):
             write(array, np.array(values, np.int64))
         if (step + me) % 4 == 0:
             time.sleep(random.random() / 300)
-        team.synchronize()  # what was written, in the order of the current stream
+        team.synchronize()  # the writes to the arrays are in the order of the current stream
         for plan in plans:
             plan(team.stream() if step % 2 else None)
         team.synchronize()

@@ -1,9 +1,9 @@
-"""AllReduce in the canonical order: an element's bits depend on the PEs' values of it alone."""
+"""AllReduce in the canonical order: the bits of an element depend only on the PEs' values of it."""
 
 import numpy as np
 import pytest
 from on_device import device, same, to_numpy, write
-from reductions import N_PES, in_order, some
+from reductions import N_PES, in_order, sample
 
 from pennympi import Unsupported
 from pennympi.arrays.dtypes import TABLE as DTYPES
@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 
 CANONICAL = [name for name, algorithm in TABLE.items() if algorithm.canonical]
 FLOATS = [name for name, dtype in DTYPES.items() if dtype.kind in "fb"]
-VALUES = 5003  # of a pool that all arrays take theirs from: a prime, so that no piece of a message is as long
+VALUES = 5003  # length of the pool from which all arrays take values: a prime, so that no piece of a message is as long
 COUNTS = (1, 2, 7, 64, 255, 1024, 4099, 30_011)
 
 
@@ -24,18 +24,18 @@ def pool(pe, name):
 
 
 def summed(name, op, residual=None):
-    """(VALUES,) results: one PE after another."""
+    """(VALUES,) results of the additions in the order of the PEs."""
     return in_order([pool(pe, name) for pe in range(N_PES)], name, op, residual)
 
 
 def windows(count):
-    """Indices (count,) into the pool, from different places on, and how far from its memory's start each array is."""
+    """(indices (count,) into the pool, elements before the array in its memory), twice."""
     for turn, offset in ((1, 0), (count, 1)):
         yield (np.arange(count) + 37 * turn) % VALUES, offset
 
 
 @pytest.mark.parametrize("algorithm", ["auto", *CANONICAL])
-@pytest.mark.parametrize("name", FLOATS if N_PES <= 3 else some(FLOATS, 2))
+@pytest.mark.parametrize("name", FLOATS if N_PES <= 3 else sample(FLOATS, 2))
 def test_bits_of_an_element(team, algorithm, name):
     dtype, mine = DTYPES[name].numpy, pool(team.me, name)
     memory = team.zeros(max(COUNTS) + 1, name)
@@ -53,7 +53,7 @@ def test_bits_of_an_element(team, algorithm, name):
 
 @pytest.mark.parametrize("name", FLOATS)
 def test_with_a_residual(team, name):
-    """At every size by the same rule, however the algorithm that runs by itself would round."""
+    """Every size follows one rule, however the algorithm would round without the order."""
     mine, rest = pool(team.me, name), pool(N_PES, name)
     for count in (3, 4099, 200_000):
         at = np.arange(count) % VALUES
@@ -63,7 +63,7 @@ def test_with_a_residual(team, name):
 
 @pytest.mark.parametrize("algorithm", ["auto", *(name for name, algorithm in PLANNED.items() if algorithm.canonical)])
 def test_plans(team, algorithm):
-    """Of a symmetric out, which some algorithms write directly."""
+    """Some algorithms write directly to a symmetric out."""
     for count in (7, 4099, 300_000):
         at = np.arange(count) % VALUES
         x, out = team.array(pool(team.me, "float32")[at]), team.empty(count, "float32")
@@ -77,7 +77,7 @@ def test_plans(team, algorithm):
 
 
 def test_the_others_are_refused(team):
-    """By name, with one sentence that says what to do; and at more than two PEs their bits are others."""
+    """The error names the algorithm, with one sentence that says what to do; at more than two PEs its bits differ."""
     x = device(team, pool(team.me, "float32"))
     others = [name for name, algorithm in TABLE.items() if not algorithm.canonical]
     for name in others:

@@ -5,7 +5,7 @@ import time
 
 import numpy as np
 import pytest
-from collective_cases import ALGORITHMS, CASES, Call, right, runs_here
+from collective_cases import ALGORITHMS, CASES, Call, is_right, runs_here
 from mpi4py import MPI
 from on_device import device, same, skip_if_refused, to_numpy, write
 from reductions import op_of
@@ -17,8 +17,8 @@ from pennympi.kernels.allreduce import PLANNED
 pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 
 SIZES = (0, 1, 3, 16, 255, 4097, 20_011)
-GUARD = 64  # bytes around x and out that must stay as they are
-# (x, bytes from a multiple of 16, out, bytes): "s", "t" symmetric, "p", "q" plain; x itself is in place
+GUARD = 64  # bytes around x and out that must not change
+# (x, bytes from a multiple of 16, out, bytes): "s", "t" symmetric, "p", "q" plain; the same letter twice is in place
 PLACES = (
     ("s", 0, "t", 0), ("p", 0, "p", 0), ("s", 1, "t", 2), ("t", 8, "q", 0), ("s", 0, "s", 0), ("p", 3, "q", 1),
     ("p", 0, "t", 8), ("q", 1, "q", 1), ("p", 8, "q", 8), ("s", 0, "q", 0), ("t", 8, "t", 8),
@@ -33,7 +33,7 @@ def memory(team):
 
 
 def cases(team, collective, algorithm):
-    """(call, place): each dtype with every size and one op; the others change from call to call."""
+    """(call, place): each dtype with every size and one op; the other arguments change from call to call."""
     case, n = CASES[collective], team.n_pes
     turn, stride = ALGORITHMS.index((collective, algorithm)) + n, 1 if n <= 3 else 2 if n <= 5 else 4
     names = [*DTYPES] if case.reduces else ["uint8", "float16", "float32", "int64"]
@@ -64,7 +64,7 @@ def test_exact(team, memory, collective, algorithm):
         returned = case.run(team, call, x, out, algorithm=algorithm)
         assert returned is (None if case.out(call) is None else out)
         where = f"{call} {x_key}{x_at} {out_key}{out_at}"
-        assert right(case, call, out, before), f"{where}: {to_numpy(out)[:8]} and not {case.out(call)}"
+        assert is_right(case, call, out, before), f"{where}: {to_numpy(out)[:8]} and not {case.out(call)}"
         assert in_place or same(x, given), f"{where}: x was written"
         used = {x_key: (x_at, max(rows))} if in_place else {x_key: (x_at, rows[0]), out_key: (out_at, rows[1])}
         for key, (at, parts) in used.items():
@@ -75,7 +75,7 @@ def test_exact(team, memory, collective, algorithm):
 
 @pytest.mark.parametrize(("collective", "algorithm"), ALGORITHMS)
 def test_large(team, collective, algorithm):
-    """Larger than every workspace: several rounds of every block, to symmetric and to plain memory at once."""
+    """Arrays larger than every workspace: several rounds of every block, to symmetric and to plain memory."""
     name = "int32" if runs_here(team, collective, algorithm, "int32") else "float32"
     if not runs_here(team, collective, algorithm, name):
         pytest.skip("the algorithm says that it can't run here")
@@ -83,16 +83,16 @@ def test_large(team, collective, algorithm):
     call = Call(name, "sum", n, team.me, n - 1, ((1 << 19) + 77) // n)
     outs = [case.fresh(team.array, call), case.fresh(lambda values: device(team, values), call)]
     for x, out in (*outs, outs[team.me % 2]):
-        time.sleep(random.random() / 200)  # a peer that came early must not write out yet
+        time.sleep(random.random() / 200)  # a peer that came early must not write to out yet
         write(out, np.zeros(out.size))
         write(x, case.x(call))
         case.run(team, call, x, out, algorithm=algorithm)
-        assert right(case, call, out, np.zeros(out.size))
+        assert is_right(case, call, out, np.zeros(out.size))
 
 
 @pytest.mark.parametrize(("collective", "algorithm"), ALGORITHMS)
 def test_plan(team, collective, algorithm):
-    """Two plans of one collective in turn with eager calls, new data before every call."""
+    """Two plans of one collective take turns with eager calls, with new data before every call."""
     if not runs_here(team, collective, algorithm):
         pytest.skip("the algorithm says that it can't run here")
     case, n = CASES[collective], team.n_pes
@@ -107,10 +107,10 @@ def test_plan(team, collective, algorithm):
                 case.run(team, call, x, out, algorithm=algorithm)
             else:
                 stream = team.stream() if step % 2 else None
-                team.synchronize()  # what was written, in the order of the current stream
+                team.synchronize()  # the writes to the arrays are in the order of the current stream
                 plan(stream)
                 team.synchronize()
-            assert right(case, call, out, np.zeros(out.size)), step
+            assert is_right(case, call, out, np.zeros(out.size)), step
 
 
 @pytest.mark.parametrize("algorithm", PLANNED)
@@ -119,7 +119,7 @@ def test_a_plan_that_writes_the_peers_out(team, algorithm):
     skip_if_refused(team, algorithm)
     case, most = CASES["allreduce"], 8 * max(SIZES) + 2 * GUARD
     memory = [team.array(np.full(most, 0x5A, np.uint8)) for _ in range(2)]
-    for turn, name in enumerate(DTYPES, team.n_pes):  # a plan each: each has a workspace
+    for turn, name in enumerate(DTYPES, team.n_pes):  # each plan has a workspace
         dtype, count = DTYPES[name], SIZES[turn % len(SIZES)]
         call = Call(name, op_of(name), team.n_pes, team.me, 0, count)
         x, out = (
@@ -132,12 +132,12 @@ def test_a_plan_that_writes_the_peers_out(team, algorithm):
             write(x, case.x(call))
             team.barrier()
             plan()
-            assert right(case, call, target, None), call
+            assert is_right(case, call, target, None), call
             team.barrier()
 
 
 def test_auto_writes_the_peers_out_when_all_name_the_same(team):
-    """A plan on a shared out and one on arrays of different places, of the same size, give the same."""
+    """A plan on a shared out and one on arrays of different places, of the same size, give the same result."""
     x, out, other = team.full(5000, team.me + 1.0, "float32"), team.empty(5000, "float32"), team.empty(5000, "float32")
     for target in (out, out if team.me % 2 else other, device(team, np.zeros(5000, np.float32))):
         plan = team.plan_allreduce(x, target)
@@ -161,7 +161,7 @@ def test_an_out_that_is_not_shared_is_refused(team, algorithm):
 @pytest.mark.parametrize("planned", [False, True])
 @pytest.mark.parametrize("collective", ["allreduce", "all_gather", "all_to_all", "reduce"])
 def test_mpi_in_place(team, collective, planned):
-    """MPI.IN_PLACE as x, as mpi4py has it; of a reduction to a root there alone, or on every PE."""
+    """x may be MPI.IN_PLACE, as in mpi4py; in a reduction to a root only on the root, or on every PE."""
     case, n = CASES[collective], team.n_pes
     for root, at_root_alone in ((n - 1, False), (0, collective == "reduce")):
         call = Call("float32", "sum", n, team.me, root, 5)
@@ -169,18 +169,18 @@ def test_mpi_in_place(team, collective, planned):
         write(x, case.x(call))
         before, elsewhere = to_numpy(out), at_root_alone and team.me != root
         arrays = (x, None) if elsewhere else (MPI.IN_PLACE, out)
-        run = getattr(team, f"plan_{collective}" if planned else collective)(*arrays, **case.more(call))
+        run = getattr(team, f"plan_{collective}" if planned else collective)(*arrays, **case.options(call))
         if planned:
             run()
             team.synchronize()
-        assert right(case, call, out, before)
+        assert is_right(case, call, out, before)
     out, more = device(team, np.full(5, team.me, np.int32)), device(team, np.ones(5, np.int32))
     assert same(team.allreduce(MPI.IN_PLACE, out, residual=more), np.full(5, 1 + sum(range(n))))
 
 
 def test_the_algorithm_of_the_environment(team, monkeypatch):
     for collective, case in CASES.items():
-        call = Call("float32", "sum", team.n_pes, team.me, 0, 5003)  # of its own: the choice is kept with the count
+        call = Call("float32", "sum", team.n_pes, team.me, 0, 5003)  # a new count: the team keeps its choice for each
         x, out = case.fresh(lambda values: device(team, values), call)
         able = next(name for name in case.table if runs_here(team, collective, name))
         monkeypatch.setenv("PENNYMPI_ALGORITHM", f"{collective}:no_such")
@@ -188,4 +188,4 @@ def test_the_algorithm_of_the_environment(team, monkeypatch):
             case.run(team, call, x, out)
         monkeypatch.setenv("PENNYMPI_ALGORITHM", f"{collective}:{able}")
         case.run(team, call, x, out)
-        assert right(case, call, out, np.zeros(out.size))
+        assert is_right(case, call, out, np.zeros(out.size))

@@ -11,7 +11,7 @@ COUNTS = (0, 1, 7, 64, 1000, 16_384, 16_385, 100_001)  # int32; 16,384 are one p
 
 
 def partner_of(team, step):
-    """Pairs (pe, step - pe): every PE has one, some have themselves, and any two meet."""
+    """Pairs (pe, step - pe): every PE has a partner, some are their own partner, and any two PEs meet."""
     return (step - team.me) % team.n_pes
 
 
@@ -32,7 +32,7 @@ def test_sizes_and_partners(team, form, place):
 
 
 def test_neighbours_with_the_last_alone(team, form):
-    """An odd number of PEs: the last one is its own partner, or stays away where it may."""
+    """With an odd number of PEs, the last PE is its own partner, or stays away where it may."""
     pe = team.me ^ 1
     send, recv = (device(team, np.full(99, value, np.float64)) for value in (team.me, -1))
     for _ in range(10):

@@ -1,6 +1,6 @@
-"""Random calls, one after the other without a wait between: collective, algorithm, dtype, op, size, place, stream.
+"""Random calls without a wait between them: collective, algorithm, dtype, op, size, place, stream.
 
-The calls follow from a seed, the same on every PE; the streams and the moments at which a PE comes late are its own.
+A seed that is the same on every PE draws the calls; each PE draws its streams and the moments at which it comes late.
 """
 
 import random
@@ -20,12 +20,12 @@ BATCH = 100  # calls between two looks at the results
 
 
 def test_fuzz(team):
-    """On several streams, which differ between PEs."""
+    """The calls go to several streams, which differ between PEs."""
     shared, streams = random.Random(team.n_pes), [None, team.stream(), team.stream("high")]
     for _ in range(CALLS.get(team.n_pes, 500) // BATCH):
         calls = Calls(team, shared, BATCH)
         for _ in calls.list:
-            calls.one(streams)
+            calls.run_next(streams)
         calls.check()
 
 
@@ -43,7 +43,7 @@ def test_among_puts_exchanges_and_barriers(team):
         partner = (step - me) % n  # a swap: the partner's partner is this PE
         team.put(mail[k], source[k], (me + step) % n)
         team.exchange(halo[k, :size], send[k, :size], partner, form)
-        calls.one()
+        calls.run_next()
         if shared.randrange(3) == 0:
             team.barrier()
         wanted.append(((me - step) % n, partner, size))

@@ -1,6 +1,6 @@
-"""Every kernel text under the machine that does its worst, see ``machine/``.
+"""Every kernel text on the adversarial machine of ``machine/``.
 
-A fresh seed each time, which a failure names; PENNYMPI_MACHINE_SEED repeats one.  By hand for an hour:
+Each run has a new seed, which a failure names; PENNYMPI_MACHINE_SEED repeats a run.  A run of an hour:
 ``python -m tests.machine --minutes 60``.
 """
 
@@ -17,37 +17,37 @@ from pennympi.simulator.faults import Fault
 from pennympi.simulator.launches import Launch
 from pennympi.simulator.network import COPIED, IN_ORDER
 
-RUNS = 1  # of each case: what nothing orders shows in any
+RUNS = 1  # runs of each case: an unordered access shows in any run
 SENT = 3  # words
 CASES = all_cases()
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_an_algorithm(case):
-    """Calls of changing size, root and arrays, with a lane of their own."""
+    """Calls of changing size, root and arrays, each with a lane of its own."""
     for k in range(RUNS):
         run(case, f"{SEED}/{k}")
 
 
 @pytest.mark.parametrize("case", mixtures(CASES), ids=str)
 def test_all_algorithms(case):
-    """Calls of all algorithms that run on this network, one after the other."""
+    """Calls of all algorithms that run on this network, in turn."""
     for k in range(2 * RUNS):
         run(case, f"{SEED}/{k}", calls=12)
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.algorithms[0][0] not in (*PROGRAMS, "one_sided")], ids=str)
 def test_a_pe_gives_up(case):
-    """In the middle of a program: no other PE returns a wrong result or waits for ever."""
+    """A PE gives up in the middle of a program: no other PE returns a wrong result or waits for ever."""
     for k in range(RUNS):
         run(case, f"{SEED}/{k}", gives_up=True)
 
 
 def test_garbage_travels_without_a_quiet():
-    """NVSHMEM reads the source of a put later: if the kernel goes on at once, it sends garbage after a valid signal."""
+    """NVSHMEM reads the source of a put later: a kernel that goes on at once sends garbage after a valid signal."""
     case = Case((("allreduce", "simple_ring"),), IN_ORDER, SYMMETRIC)
     with pytest.raises(Fault):
-        for k in range(4000):  # one in seventy shows it
+        for k in range(4000):  # one run in seventy shows it
             run(case, f"{SEED}/{k}", gives_up=True, quiet=False)
 
 
@@ -77,5 +77,5 @@ def finds_all(seed):
 
 
 def test_a_fence_says_nothing_to_a_third_pe():
-    """Where messages go by MPI between hosts: they are in order for each pair of PEs alone."""
-    assert not all(finds_all(f"{SEED}/{k}") for k in range(400))  # one in six does not
+    """Messages by MPI between hosts are in order only for each pair of PEs."""
+    assert not all(finds_all(f"{SEED}/{k}") for k in range(400))  # one run in six fails to find them

@@ -1,4 +1,4 @@
-"""PEs that make different calls of an algorithm, simulated: one PE notices it, and none goes on with a wrong result."""
+"""PEs that make different calls of an algorithm, simulated: a PE notices it, and none goes on with a wrong result."""
 
 import pytest
 from greenlet import getcurrent
@@ -12,12 +12,12 @@ from pennympi.kernels.block import DIFFERS, TAKES, write_epoch
 from pennympi.simulator.faults import Fault
 from pennympi.simulator.network import NETWORKS, POINTER
 
-PROGRAMS = 2  # of each case
+PROGRAMS = 2  # programs of each case
 
 
 @pytest.mark.parametrize("table, name, network, differs", mismatch_cases(all_cases()))
 def test_a_mismatch_is_noticed(table, name, network, differs):
-    """By another PE's message, or, where sizes or roots differ so that none comes, by the deadline."""
+    """Another PE's message shows it; where sizes or roots differ so that no message comes, the deadline does."""
     answer = [run_mismatch(table, name, network, differs, f"{SEED}/{k}") for k in range(PROGRAMS)]
     assert all(answer) or differs != WORDS, f"PENNYMPI_MACHINE_SEED={SEED}: a PE waited for a call of the same shape"
 
@@ -27,7 +27,7 @@ def test_a_mismatch_is_noticed(table, name, network, differs):
     [(*one, network) for one in ALGORITHMS for network in NETWORKS if one[0] in BY_COUNTS and can_run(*one, network)],
 )
 def test_another_count_is_refused(table, name, network):
-    """By a PE that expects another count, or has no room; no PE writes outside its arrays or waits for ever."""
+    """A PE that expects another count, or has no room, refuses it; no PE writes outside its arrays or waits for ever."""
     found = [run_other_counts(table, name, network, f"{SEED}/{k}") for k in range(16)]
     assert all(why <= {TAKES, DIFFERS} for why in found)
     assert {TAKES, DIFFERS} & set().union(*found), "no PE has refused a count in any program"
@@ -39,12 +39,12 @@ def without_tag(work, counts, k):
 
 
 def as_it_is(work, epoch):
-    """``steps.tag_epoch`` that adds no tag, and ``steps.untag_epoch`` that leaves it."""
+    """``steps.tag_epoch`` that adds no tag, and ``steps.untag_epoch`` that keeps it."""
     return epoch
 
 
 def kept_whole(work, counts, k, epoch):
-    """``steps.store_counter`` as it is, which calls ``steps.untag_epoch`` no more."""
+    """``steps.store_counter``, which takes the tag off without ``steps.untag_epoch``."""
     write_epoch(counts, k, epoch - work.tag)
 
 
@@ -55,7 +55,7 @@ def replace_in(patch, kernel, **others):
 
 @pytest.mark.parametrize("table, name", [("allreduce", "ring"), ("allreduce", "two_shot_packets"), ("reduce", "direct")])
 def test_without_a_tag_a_mismatch_is_found(monkeypatch, table, name):
-    """The programs are such that epochs alone are not enough."""
+    """Epochs without a tag are not enough in these programs."""
     kernel = TABLES[table][name].kernel
     replace_in(monkeypatch, kernel, load_counter=without_tag, tag_epoch=as_it_is, untag_epoch=as_it_is)
     with pytest.raises(Fault):
@@ -65,7 +65,7 @@ def test_without_a_tag_a_mismatch_is_found(monkeypatch, table, name):
 
 @pytest.mark.parametrize("table, name", [("broadcast", "ring"), ("broadcast", "packets"), ("reduce", "direct")])
 def test_an_answer_with_a_tag_is_found(monkeypatch, table, name):
-    """What says that an epoch has been read may be of an earlier call: such a word has no tag."""
+    """The word that acknowledges an epoch may come from an earlier call: it has no tag."""
     replace_in(monkeypatch, TABLES[table][name].kernel, store_counter=kept_whole, untag_epoch=as_it_is)
     with pytest.raises(Fault, match="another call's message|wrong bytes|wait"):
         for k in range(1000):

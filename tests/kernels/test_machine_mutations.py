@@ -1,4 +1,4 @@
-"""The machine finds faults that are planted in kernels: one thing changed in each, see ``machine/mutations.py``."""
+"""The machine finds faults that are planted in kernels: one change in each, see ``machine/mutations.py``."""
 
 from dataclasses import replace
 
@@ -14,8 +14,8 @@ from pennympi.kernels.sweep.resident import put_and_wait
 from pennympi.simulator.faults import Fault
 from pennympi.simulator.network import ANY_ORDER, COPIED, IN_ORDER, POINTER
 
-PLANNED = ("allreduce planned", "sweeps", "halo")  # of which all arrays are symmetric
-MOST_PROGRAMS = 100  # in which a planted fault has to show: most do at once, a few in one of five
+PLANNED = ("allreduce planned", "sweeps", "halo")  # algorithms whose arrays are all symmetric
+MOST_PROGRAMS = 100  # in which a planted fault has to show: most faults show in the first one, a few in one of five
 PLANTED = [
     # a wait for e-1
     ("allreduce", "ring", POINTER, Mutation("early", "wait")),
@@ -45,7 +45,7 @@ PLANTED = [
     ("allreduce", "hierarchical", ANY_ORDER, Mutation("drop", "fence", 0, "signal_group")),
     ("allreduce planned", "two_shot_direct", IN_ORDER, Mutation("drop", "fence")),
     ("allreduce", "one_shot", ANY_ORDER, Mutation("drop", "fence", 0, "fence_signal_all")),
-    # a signal before its put, or beside it
+    # a signal before its put, or without a fence after it
     ("allreduce", "tree", POINTER, Mutation("signal first", "put_signal", 1, "send_up")),
     ("allreduce", "simple_ring", IN_ORDER, Mutation("signal first", "put_signal")),
     ("allreduce", "halving_doubling", ANY_ORDER, Mutation("apart", "put_signal", 0, "halve")),
@@ -56,7 +56,7 @@ PLANTED = [
     ("allreduce", "two_shot_packets", POINTER, Mutation("beside", "send_packets", 0, "send_parts")),
     ("all_gatherv", "packets", POINTER, Mutation("beside", "send_packets", 1, "send_message")),
     ("allreduce", "recursive_doubling", POINTER, Mutation("drop", "put_signal", 1)),
-    # a barrier of the block's warps that is missing
+    # a missing barrier of the block's warps
     ("all_gatherv", "pairwise", POINTER, Mutation("drop", "sync", 0, "exchange_parts")),
     ("all_to_allv", "pairwise", ANY_ORDER, Mutation("drop", "sync", 0, "exchange_parts")),
     ("reduce_scatterv", "pairwise", POINTER, Mutation("drop", "sync")),
@@ -86,7 +86,7 @@ PLANTED = [
 
 
 def must_be_found(table, name, network):
-    """In a bounded number of random programs."""
+    """The fault shows in a bounded number of random programs."""
     case = Case(((table, name),), network, PLAIN if table not in PLANNED and network in (POINTER, COPIED) else SYMMETRIC)
     with pytest.raises(Fault):
         for k in range(MOST_PROGRAMS):

@@ -23,7 +23,7 @@ PLACES = {
 
 
 def bytes_by_rail(name, topology, count):
-    """({(node, rail): bytes that leave it}, the same of those that enter it) in an AllReduce of float32."""
+    """({(node, rail): bytes that leave it}, the same of bytes that enter it) in an AllReduce of float32."""
     algorithm, team = TABLE[name], Team(POINTER, Random(1), topology, plain=False)
     team.limits = LIMITS
     plan = algorithm.plan(count, 4, 4, topology, LIMITS)
@@ -56,11 +56,11 @@ def test_every_rail_carries_as_much(algorithm, name):
 @pytest.mark.parametrize("name", PLACES)
 @pytest.mark.parametrize("algorithm", [name for name in TABLE if name not in ("simple_ring", "tree")])
 def test_the_cost_has_the_bytes_of_the_busiest_nic(algorithm, name):
-    """But for simple_ring, whose crossings wait for one another, and tree, for which the usual case is counted."""
+    """simple_ring is left out because its crossings wait for one another, tree because its cost counts the usual case."""
     topology = PLACES[name]
     if reason := TABLE[algorithm].why_not(topology, "float32", "sum"):
         pytest.skip(reason)
     count = topology.n_pes * topology.n_rails * 64
     out, _ = bytes_by_rail(algorithm, topology, count)
     us = TABLE[algorithm].cost_us(Size(count, 4, 4, count), topology, NIC)
-    assert us == pytest.approx(max(out.values()), rel=0.05)  # slices that are cut by vectors differ a little
+    assert us == pytest.approx(max(out.values()), rel=0.05)  # slices of whole vectors differ a little

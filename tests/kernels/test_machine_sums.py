@@ -1,4 +1,4 @@
-"""The barriers of kernels/in_kernel on the machine that does its worst: many blocks, any network, launch after launch."""
+"""The barriers of kernels/in_kernel on the adversarial machine: many blocks, any network, launch after launch."""
 
 from random import Random
 
@@ -18,12 +18,12 @@ WORD_BYTES = 8
 
 
 def value(pe, b, k):
-    """What a block of a PE adds at its barrier number k."""
+    """The values that a block of a PE adds at its barrier number k."""
     return (pe * 100 + b + 1) * (k * 1000 + 1)
 
 
 def summed(ctx, place: GridBarrier, out):
-    """out (blocks, BARRIERS) = what each block found at each of a launch's barriers."""
+    """out (blocks, BARRIERS) = the sum that each block reads at each barrier of a launch."""
     epoch, b = last_grid_barrier(place), block()
     for k in range(BARRIERS):
         own = value(place.me, b, epoch + k) if is_leader() else 0

@@ -1,4 +1,4 @@
-"""nvls where there is no multicast, and what the switch can't do: refused, with the reason, before anything is sent."""
+"""nvls without multicast, and calls that the switch can't serve: an error with the reason, before anything is sent."""
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ def test_it_can_be_switched_off(team, monkeypatch):
     if team.n_pes == 1:
         pytest.skip("one PE has nothing to send")
     x = np.ones(5, np.float32)
-    if team.backend == "host" and team.pe_topology.multicast:  # all on one node
+    if team.backend == "host" and team.pe_topology.multicast:  # all PEs on one node
         team.allreduce(x, algorithm="nvls")
         assert (x == team.n_pes).all()
     monkeypatch.setenv("PENNYMPI_MULTICAST", "0")

@@ -1,8 +1,8 @@
-"""PENNYMPI_PACKETS=0 on one PE turns packets off for its team, and for nothing else."""
+"""PENNYMPI_PACKETS=0 on one PE turns packets off for its team only."""
 
 import numpy as np
 import pytest
-from collective_cases import CASES, TABLES, Call, right
+from collective_cases import CASES, TABLES, Call, is_right
 from on_device import device, same
 
 import pennympi
@@ -26,7 +26,7 @@ def test_refused_by_the_name_of_the_setting(team, without):
     assert not without.pe_topology.packets and without.pe_topology.ll128_safe == team.pe_topology.ll128_safe
     by_name = {(collective, name): one for collective, table in TABLES.items() for name, one in table.items()}
     by_name = {names: algorithm for names, algorithm in by_name.items() if "packets" in algorithm.name}
-    nodes = by_name.pop(("allreduce", "hierarchical_packets"))  # which needs several nodes first
+    nodes = by_name.pop(("allreduce", "hierarchical_packets"))  # they need several nodes
     assert "PENNYMPI_PACKETS=0" in nodes.why_not(Topology((0, 0, 1, 1), packets=False), "float32", "sum")
     assert len(by_name) == 10
     x = device(team, np.zeros(8 * team.n_pes, np.float32))
@@ -52,12 +52,13 @@ def test_auto_takes_others(team, without):
         call = Call("float32", "sum", team.n_pes, team.me, 0, 1000)
         x, out = case.fresh(lambda values: device(team, values), call)
         case.run(without, call, x, out)
-        assert right(case, call, out, case.x(call) if case.one_array else np.zeros(out.size)), name
+        assert is_right(case, call, out, case.x(call) if case.one_array else np.zeros(out.size)), name
 
 
 @pytest.mark.parametrize("collective", [one for one in ALL if "packets" in one.table], ids=lambda one: one.name)
 def test_the_rule_of_choice(collective):
-    """Packets where they are allowed and small, by counts large too; without them what large messages take."""
+    """Small calls take packets where they are allowed, large calls by counts too; without packets they take other
+    algorithms."""
     with_them, without = Topology((0, 0)), Topology((0, 0), packets=False)
     large, chosen = 2 * PACKETS_MAX_BYTES, collective.auto
     assert chosen(with_them, 1024) == "packets" != chosen(without, large) == chosen(without, 1024)

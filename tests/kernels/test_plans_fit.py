@@ -1,4 +1,4 @@
-"""Every plan fits the inbox, at any number of PEs.  That kernels stay in their slots is seen in the simulator."""
+"""Every plan fits the inbox, at any number of PEs.  The simulator shows that kernels stay in their slots."""
 
 import json
 from collections import defaultdict
@@ -25,20 +25,20 @@ BYTES = sorted({(dtype.item_bytes, dtype.acc_bytes) for dtype in DTYPES.values()
 HEADS = {PACKETS: 0, HEAD_AND_PACKETS: HEAD_BYTES}  # bytes of a slot of packets that carry no element
 SWEEPS = Path(__file__).resolve().parents[2] / "benchmarks" / "results" / "sweeps"
 N_PES = [2, 3, 8, 72, 520, 1032, 4096]
-# A GPU's, a CPU's, and few blocks; the algorithms are looked at by those that normalise some.
+# The limits of a GPU, of a CPU, and a few blocks.
 LIMITS = [Limits(132, 256 << 10), Limits(1, 1 << 20), Limits(2, 256 << 10)]
 COUNTS = (1, 1 << 20, 1 << 40)
 
 
 @cache
 def places(n):
-    """One node, nodes of 8, nodes of 2, nodes of 1: of n PEs, where n allows it."""
+    """n PEs on one node, on nodes of 8, of 2 and of 1, where n is divisible by it."""
     sizes = [size for size in (n, 8, 2, 1) if n % size == 0]
     return [Topology(tuple(pe // size for pe in range(n)), size == n, size == n) for size in dict.fromkeys(sizes)]
 
 
 def runs(algorithm, topology, limits):
-    """Whether the algorithm takes a call there, of the dtypes that it takes."""
+    """Whether the algorithm runs on this topology with these limits."""
     return not algorithm.why_not(topology, "float32", "sum") and not algorithm.too_large(topology, limits)
 
 
@@ -47,7 +47,7 @@ def test_a_piece_fits_its_slot(table, name):
     algorithm, fitting = ALGORITHMS[table, name], 0
     for n, limits in product(N_PES, LIMITS):
         if n > 100 and limits.max_blocks == 1:
-            continue  # so many PEs are on GPUs
+            continue  # so many PEs run on GPUs only
         for topology in places(n):
             if not runs(algorithm, topology, limits):
                 continue
@@ -86,7 +86,7 @@ def test_auto_chooses_what_fits(n):
 
 @pytest.mark.parametrize("path", sorted(SWEEPS.glob("*.json")), ids=lambda path: path.stem)
 def test_the_best_shapes_with_a_block_a_multiprocessor(path):
-    """A plan is the fastest that was measured on H200s with as many blocks as multiprocessors, or within 3 % of it."""
+    """A plan is within 3 % of the fastest plan measured on H200s with as many blocks as multiprocessors."""
     shapes = defaultdict(list)
     for n, nbytes, name, blocks, piece_bytes, threads, us, *_ in json.loads(path.read_text())["rows"]:
         if blocks <= 132 and threads <= MAX_THREADS:

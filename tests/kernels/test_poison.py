@@ -1,6 +1,6 @@
-"""What a PE sends once one of its waits has given up, by the host backend's implementations, one PE after another.
+"""What a PE sends after one of its waits has given up, by the host backend's bodies, one PE after another.
 
-``test_machine.py`` has every kernel, with implementations of its own.
+``test_machine.py`` tests every kernel, with other bodies.
 """
 
 import re
@@ -25,7 +25,7 @@ NEVER, DST, SRC, WORDS, PACKETS, NBYTES = range(0, 6 * 512, 512)  # places in a 
 
 
 class Job:
-    """n PEs, each with NBYTES of symmetric memory and a ``ctx`` of its own."""
+    """n PEs, each with NBYTES of symmetric memory and a ``ctx``."""
 
     def __init__(self, n_pes):
         self.memory = np.zeros((n_pes, NBYTES), np.uint8)
@@ -89,7 +89,7 @@ def pass_on(ctx, word, value, source, pe):
 
 
 def test_poison_is_passed_on_and_named():
-    """PE 1 waits for PE 0, PE 2 for PE 1 and so on: all end when the first one has given up."""
+    """PE 1 waits for PE 0, PE 2 for PE 1 and so on: all waits end when the first PE has given up."""
     job = Job(4)
     for me, message in (
         (1, "PE 1 waited 0.005 s for PE 0 in chain, epoch 9 (last seen: 0)"),

@@ -1,4 +1,4 @@
-"""allreduce with a residual: every algorithm that adds one, bit for bit, and one clear error from those that can't."""
+"""allreduce with a residual: every algorithm that adds a residual, bit for bit, and one clear error from the others."""
 
 import numpy as np
 import pytest
@@ -43,7 +43,7 @@ def test_exact(team, algorithm):
 
 
 def test_auto_plan_and_plain_memory(team):
-    """The rule of choice stays among those that can; a plan gets what the arrays hold when it is called."""
+    """The choice is among the algorithms that add a residual; a plan reads the arrays when it is called."""
     for count in (3, 100_000, 1_000_000 if team.n_pes <= 4 else 200_000):
         x, rest = (device(team, np.full(count, pe, np.int32)) for pe in (team.me, 10 * team.me))
         out = device(team, np.zeros(count, np.int32))

@@ -49,12 +49,13 @@ def half_value(n: Static[int], x, i):
 
 
 def value_or_zero(values, i, stop):
-    """values[i], 0 from ``stop`` on."""
+    """values[i], but 0 from ``stop`` on."""
     return load(values, i) if i < stop else real(0)
 
 
 def into_words(half: Static[int], adds: Static[Adds], ctx, x, n, values, words):
-    """A kernel: values (n,) = those of the groups of x; words (COPIES, WORDS) += values, one by one, then by fours."""
+    """A kernel: values (n,) = those of the groups of x; words (COPIES, WORDS) += values, first one by one, then by
+    fours."""
     squares, share = no_squares(), (n + blocks() - 1) // blocks()
     start, stop = block() * share, min(n, (block() + 1) * share)
     for i in lanes(start, stop):
@@ -62,7 +63,7 @@ def into_words(half: Static[int], adds: Static[Adds], ctx, x, n, values, words):
     sync()
     for i in lanes(start, min(start + ALONE, stop)):
         squares = add_group(squares, load(values, i))
-    for k in lanes(0, (share - ALONE + 4 * LANES - 1) // (4 * LANES) * LANES):  # as often in each lane
+    for k in lanes(0, (share - ALONE + 4 * LANES - 1) // (4 * LANES) * LANES):  # each lane runs the loop as often
         i = start + ALONE + LANES * (4 * (k // LANES)) + k % LANES
         squares = adds.values(4, squares, tuple(value_or_zero(values, i + j * LANES, stop) for j in static(4)))
     adds.to_words(words, squares)
@@ -78,12 +79,12 @@ def kernel_of(team, dtype):
 
 
 def changes_of(seed, n, dtype):
-    """(n,) changes of either sign, over a range of sizes that begins anywhere."""
+    """(n,) changes of either sign, in a random range of sizes."""
     rng = np.random.default_rng(seed)
     low = rng.integers(-90, 10)
     high = rng.integers(low + 1, 17)
     x = rng.standard_normal(n) * 2.0 ** rng.integers(low, high, n)
-    x[rng.integers(0, n, n // 8)] = 2.0 ** rng.integers(low, high, n // 8)  # whose squares lie on the bins' edges
+    x[rng.integers(0, n, n // 8)] = 2.0 ** rng.integers(low, high, n // 8)  # their squares are at the edges of the bins
     x[rng.integers(0, n, n // 3)] = 0
     return np.where(np.abs(x) < 2.0**17, x, 1.0).astype(dtype)
 

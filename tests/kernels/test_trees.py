@@ -1,4 +1,4 @@
-"""The double binary tree, at any number of PEs: two trees, shallow, and a PE is a leaf in one of them."""
+"""The double binary tree, at any number of PEs: two shallow trees, and each PE is a leaf in one of them."""
 
 import pytest
 

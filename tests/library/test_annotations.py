@@ -1,4 +1,4 @@
-"""What a type checker sees: mypy takes a right program, and finds each of a user's mistakes."""
+"""The library under a type checker: mypy accepts a right program, and finds each of a user's mistakes."""
 
 import re
 import subprocess
@@ -65,7 +65,7 @@ with pennympi.init(MPI.COMM_WORLD, backend="host") as team:
     stream.synchronize()
 """
 
-# Each line with the code of its one error.
+# Each line has a single error, with this code.
 BAD = """
 import numpy as np
 
@@ -104,7 +104,7 @@ def test_mypy_takes_a_right_program_and_finds_each_mistake(tmp_path):
 
 
 def test_literals_have_all_names():
-    """In the order of the tables."""
+    """The Literals name the tables' entries, in the order of the tables."""
     assert get_args(annotations.OpName) == (*NAMES, MEAN)
     assert get_args(annotations.ExchangeForm) == tuple(FORMS)
     tables = {"PlannedAllReduce": {**AllReduce.table, **PLANNED}, **{one.__name__: one.table for one in ALL}}

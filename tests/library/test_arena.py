@@ -1,4 +1,4 @@
-"""Symmetric memory that overlapping teams share, on simulated PEs: every range is agreed on by its team alone."""
+"""Symmetric memory that overlapping teams share, on simulated PEs: only the PEs of a team agree on its ranges."""
 
 import random
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ class SimulatedTeam:
 
 
 def disjoint(pe, teams):
-    """No two live ranges of a PE share a byte, and what is not live is free, in pieces that do not touch."""
+    """No two live ranges of a PE share a byte, and all other bytes are free, in ranges that do not touch."""
     live = sorted((at, aligned(n)) for team in teams if pe in team.pes for at, n in team.arrays)
     memory = teams[0].memory[pe]
     every = sorted([*live, *memory.free])

@@ -14,7 +14,7 @@ COUNT = 16
 
 
 class Arrays:
-    """What the calls below are made with."""
+    """The arrays and arguments of the calls below."""
 
     def __init__(self, team):
         self.x, self.out = team.full(COUNT, 1, "float32"), team.full(COUNT, 7, "float32")
@@ -24,7 +24,7 @@ class Arrays:
 
 
 class Described:
-    """Only __cuda_array_interface__, and read-only."""
+    """An array with __cuda_array_interface__ alone, and read-only."""
 
     def __init__(self, x):
         self.kept = x
@@ -37,7 +37,7 @@ class Described:
 
 @pytest.fixture
 def a(team):
-    """After the test, the arrays hold what they held, and an allreduce on the same team is right."""
+    """After the test the arrays have their old content, and an allreduce on the same team is right."""
     a = Arrays(team)
     yield a
     team.barrier()
@@ -48,7 +48,7 @@ def a(team):
 
 
 def test_dtypes_and_shapes(team, a):
-    if team.backend == "host":  # CuPy has no other
+    if team.backend == "host":  # CuPy has no other byte order
         for other in ("m8[s]", np.longdouble, ">f4"):
             refused(Unsupported, "convert the array", team.allreduce, np.ones(COUNT, other))
     for make in (team.empty, team.zeros, lambda n, dtype: team.full(n, 1, dtype)):
@@ -62,7 +62,7 @@ def test_dtypes_and_shapes(team, a):
 def test_not_contiguous(team, a):
     for x in (a.x[::2], a.grid[:, 1], a.grid.T, a.grid[:2, :2]):
         refused(ValueError, "not contiguous: pass", team.allreduce, x)
-        refused(ValueError, "copy the result back by x[...] = y", team.allreduce, x)  # a copy alone would lose it
+        refused(ValueError, "copy the result back by x[...] = y", team.allreduce, x)  # a plain copy would lose it
         for call, other in ((team.put, 0), (team.get, 0), (team.exchange, team.me)):
             refused(ValueError, "not contiguous: pass", call, x, x, other)
     refused(ValueError, "copy the result back by x[...] = y", team.allreduce, a.x[:8], a.out[::2])

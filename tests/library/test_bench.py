@@ -1,4 +1,4 @@
-"""The bench and tune commands: what they say is right, and a wrong result or times that say nothing are found."""
+"""The bench and tune commands: they report right numbers, and detect wrong results and times without a meaning."""
 
 import argparse
 import itertools
@@ -29,7 +29,7 @@ def arguments(command, *words):
 
 
 class Broken(Ours):
-    """Leaves one element of its result as PE 0 had it before."""
+    """An implementation that leaves one element of its result unchanged on PE 0."""
 
     def call(self, case, source, target, op, root):
         right = super().call(case, source, target, op, root)
@@ -92,13 +92,13 @@ def test_a_wrong_element_is_found(team):
         ([(1.0, 2.0), (3.0, 4.0)], (2.0, 3.0), 2),
         ([(9.0, 2.0), (1.0, 2.0), (1.2, 2.0)], (1.2, 2.0), 3),
         ([(1.0, 2.0), (10.0, 20.0)], (5.5, 11.0), 2),  # slower, in the same order
-        ([(1.0, 1.1), (1.1, 1.0)], (1.05, 1.05), 2),  # too close to call
+        ([(1.0, 1.1), (1.1, 1.0)], (1.05, 1.05), 2),  # too close for an order
         ([(1.0, 2.0), (2.0, 1.0)] * 25, None, tune.MOST_ROUNDS),
     ],
 )
 def test_a_size_is_measured_until_two_rounds_agree(times, medians, rounds, monkeypatch):
     left = iter(times)
-    monkeypatch.setattr(tune, "_once", lambda *args: dict(zip(("ring", "tree"), next(left), strict=True)))
+    monkeypatch.setattr(tune, "_measure_once", lambda *args: dict(zip(("ring", "tree"), next(left), strict=True)))
     runner, ours = SimpleNamespace(dtype=DTYPES["float32"]), [SimpleNamespace(name=name) for name in ("ring", "tree")]
     found = tune.measured(runner, ours, [1024], anyway=False)
     assert found.sizes_bytes == ((1024,) if medians else ()), "a size without an order is left out"
@@ -129,7 +129,7 @@ def test_tune_writes_no_order_that_does_not_settle(team, monkeypatch, tmp_path, 
         fast = next(turn) % len(ours)
         return {one.name: 1.0 if number == fast else 50.0 for number, one in enumerate(ours)}
 
-    monkeypatch.setattr(tune, "_once", disturbed)
+    monkeypatch.setattr(tune, "_measure_once", disturbed)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(range(team.n_pes)))
     args = arguments(tune, "-e", "4K", "-d", "float32")
     with pytest.raises(Ended, match="the order of the algorithms was not stable at any size: nothing was written") as end:

@@ -1,4 +1,4 @@
-"""Tuned tables and other files of the library that are broken: one error with file, line and remedy."""
+"""Broken tuned tables and other broken files of the library: one error with file, line and remedy."""
 
 import errno
 import os
@@ -27,7 +27,7 @@ bytes = [1024, 4096]
 ring = [9.0, 8]
 one_shot = [nan, 3.5]
 """
-# (what stands in the good table, what is put there instead, the message)
+# (part of the good table, its replacement, the message)
 TABLES = [
     (TABLE, "", "measured is missing"),
     ('"n"', '"n', "is not TOML that can be read: .*line 1"),
@@ -58,7 +58,7 @@ def test_a_broken_table(tmp_path, good, bad, printed):
 
 
 def no_file(tmp_path):
-    """{name: path} of what stands in the place of a file."""
+    """{name: path} of objects in place of a file."""
     found = {name: tmp_path / name for name in ("missing", "folder", "pipe", "link", "loop", "large", "latin", "utf16")}
     found["folder"].mkdir()
     os.mkfifo(found["pipe"])
@@ -137,7 +137,7 @@ def test_files_are_written_whole_or_not_at_all(tmp_path):
 
 
 def test_a_file_that_is_replaced_keeps_its_mode(tmp_path, monkeypatch):
-    """Also where it is a mount point, which can't be renamed, and through a link."""
+    """A file is also replaced if it is a mount point, which can't be renamed, and through a link."""
     path, link = tmp_path / "file", tmp_path / "link"
     link.symlink_to(path)
     write_whole(path, "one")

@@ -1,4 +1,4 @@
-"""Compiled kernels on disk: made once, loaded afterwards, repaired, and one warning where they can't be kept."""
+"""Compiled kernels on disk: compiled once, loaded afterwards, repaired, and one warning if they can't be kept."""
 
 import os
 import pwd
@@ -47,7 +47,7 @@ def test_a_job_loads_what_another_compiled(tmp_path):
 
     first = files()
     assert len(first) > 8
-    next(folder.glob("*twice*")).write_bytes(next(folder.glob("*one_shot*")).read_bytes())  # damaged
+    next(folder.glob("*twice*")).write_bytes(next(folder.glob("*one_shot*")).read_bytes())  # the entry is damaged
     repaired = files()
     changed = [path.name for path in first if first[path] != repaired[path]]
     assert set(repaired) == set(first) and len(changed) == 1 and "twice" in changed[0], "a second job wrote other files"
@@ -56,16 +56,16 @@ def test_a_job_loads_what_another_compiled(tmp_path):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A cache of its own."""
+    """An empty cache."""
     monkeypatch.setenv("PENNYMPI_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(cache, "_reports", True)
     yield tmp_path / "cache"
-    cache._opened.cache_clear()  # its descriptor may be another folder's when it is closed
+    cache._opened.cache_clear()  # its descriptor may belong to another folder after it is closed
     cache._lock_file.cache_clear()
 
 
 def made(*facts, label="one", content=b"machine code of "):
-    """(what the cache gives, whether it was made)"""
+    """(content that the cache returns, whether it was compiled)"""
     runs = []
 
     def make():
@@ -159,7 +159,7 @@ def test_a_compiler_that_fails_leaves_nothing(folder):
 
 
 def test_a_full_disk_is_a_warning(folder, recwarn):
-    """The limit of a file's size stands for the disk: a part is written, and then no more."""
+    """The limit of a file's size acts as a full disk: a part is written, and then no more."""
     with limited(resource.RLIMIT_FSIZE, 512):
         assert made("a", content=bytes(1000))[1]
     assert not entries(folder) and "File too large" in str(recwarn[0].message)
@@ -195,9 +195,9 @@ def test_a_folder_that_is_not_this_users_alone_is_not_used(folder, recwarn, monk
 
 
 def test_a_line_names_what_takes_long_to_compile(folder, monkeypatch, capfd):
-    """It comes after a while of compiling, be it of one kernel or of several."""
+    """The line comes after a while of compiling, of one kernel or of several."""
     monkeypatch.setattr(cache, "SILENT_S", 0.2)
-    monkeypatch.setattr(cache, "_unsaid_s", 0.0)
+    monkeypatch.setattr(cache, "_unreported_s", 0.0)
     kept, lines = f"; later runs load it from {folder}", []
     for name, took_s in (("quick", 0.12), ("next", 0.12), ("quick again", 0.1), ("long", 0.3), ("none", 0.0)):
         with cache.numbered(3, 5):
@@ -208,7 +208,7 @@ def test_a_line_names_what_takes_long_to_compile(folder, monkeypatch, capfd):
 
 
 def test_the_digest_covers_all_that_the_backends_import():
-    """Whatever a backend imports, directly or over others, machine code may be made from."""
+    """The digest of sources covers every module that a backend imports, directly or through others."""
     graph = pytest.importorskip("grimp").build_graph("pennympi", exclude_type_checking_imports=True)
     imported = set().union(*(graph.find_upstream_modules(f"pennympi.{backend}", True) for backend in ("host", "cuda")))
     digested = {path.relative_to(cache.LIBRARY) for pattern in cache.SOURCES for path in cache.LIBRARY.glob(pattern)}
@@ -231,6 +231,6 @@ def test_other_sources_and_facts_give_other_files(tmp_path, monkeypatch, folder)
         source.write_text("x = 2\n")
         assert made("numba 1")[1]
         source.write_text("x = 1\n")
-    for source in sources[-2:]:  # machine code is not made from these
+    for source in sources[-2:]:  # machine code does not depend on these sources
         source.write_text("x = 2\n")
     assert not made("numba 1")[1]

@@ -1,4 +1,4 @@
-"""Kernels and sweeps of one function, made before and after a value that it reads has changed."""
+"""Kernels and sweeps of a function, made before and after a value that it reads has changed."""
 
 from types import ModuleType
 
@@ -44,7 +44,7 @@ def values(monkeypatch):
 
 
 def changes():
-    """Change one value after the other.  Yields the product of all."""
+    """Change one value after the other.  Yield the product of all values."""
     yield 6.0
     globals()["FACTOR"] = 4.0
     yield 12.0
@@ -57,7 +57,7 @@ def changes():
 
 
 def test_kernels(team):
-    """A kernel has the values of its first call; those that were made before keep theirs."""
+    """A kernel has the values of its first call, and keeps them."""
     y, made = team.zeros(3, "float64"), []
     for wanted in changes():
         made.append((team.kernel(product, "float64"), wanted))

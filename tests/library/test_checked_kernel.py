@@ -1,4 +1,4 @@
-"""Kernels whose every access is checked: what leaves the arrays of a launch is named, and all else is as it was."""
+"""Checked kernels: an access outside the arrays of a launch is named, and all other results are unchanged."""
 
 from typing import NamedTuple
 
@@ -84,7 +84,7 @@ def to_what_no_peer_has(ctx, y: Elements, x: Elements, n: int):
     put(ctx, x, y, 8 * n, 0)
 
 
-WRONG = [  # (kernel, text of the call, what is wrong)
+WRONG = [  # (kernel, text of the call, the mistake)
     (past_the_end, "store(y, i + 1, load(x, i))", "index 10 of y, which has 10 elements"),
     (a_line_too_many, "put_lines(ctx, y, x, Lines(3, 8, 24, 8, 24, 8, 0, n + 1), 0)", "index 10 of y, which has 10 el"),
     (by_a_helper, "load(z - 8, k)", "index -1 of x, which has 10 elements"),
@@ -113,7 +113,8 @@ def test_what_leaves_the_arrays(team, kernel, call, what):
 
 
 def test_the_result_is_the_same(team):
-    """Also for an address that an int holds, in a symmetric array and elsewhere, and for ints where floats may stand."""
+    """Accesses also lie in arrays if an int holds the address, in symmetric arrays and others, and with ints for
+    floats."""
 
     def scaled(ctx, y, x, factor, n):
         for i in lanes(0, n):
@@ -143,7 +144,7 @@ def around(ctx, inbox: Elements, outbox: Elements, nbytes: int, words: Words, ri
 
 @pytest.mark.hosts(most_pes=8)
 def test_a_message_that_is_too_long(team, monkeypatch):
-    """One PE sends too much: it alone gets the error, and nobody waits for ever."""
+    """If one PE sends too much, only this PE gets the error, and no PE waits for ever."""
     inbox, outbox, words = team.zeros(50, "float32"), team.full(50, team.me, "float32"), team.zeros(2, "int64")
     kernel = team.kernel(around, "float32", check=True)
     right, left = (team.me + 1) % team.n_pes, (team.me - 1) % team.n_pes
@@ -170,7 +171,7 @@ def test_by_the_setting(monkeypatch):
         with pytest.raises(OutOfBounds):
             team.kernel(past_the_end, "float64")(1, y, x, 10)
         team.kernel(past_the_end, "float64", check=False)(1, y, x, 9)
-        team.kernel(scope["typed"], "float64")(1, y, 9)  # whose text is not known: it runs without checks
+        team.kernel(scope["typed"], "float64")(1, y, 9)  # the text of this function is unknown, so it runs without checks
         with pytest.raises(TypeError, match="needs the text of its function"):
             team.kernel(scope["typed"], "float64", check=True)(1, y, 9)
         team.synchronize()

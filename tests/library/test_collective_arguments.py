@@ -1,8 +1,8 @@
-"""Bad arguments of the collectives beside AllReduce: one clear error, before anything is sent; the team stays usable."""
+"""Bad arguments of the collectives except AllReduce: one clear error, before anything is sent; the team stays usable."""
 
 import numpy as np
 import pytest
-from collective_cases import CASES, Call, right
+from collective_cases import CASES, Call, is_right
 from mpi4py import MPI
 from on_device import device, same, to_numpy
 from refused import refused
@@ -21,15 +21,15 @@ def test_bad_arguments(team, collective):
     given, before = to_numpy(x), to_numpy(out)
 
     def bad(error, match, *arrays, **named):
-        refused(error, match, getattr(team, collective), *arrays[: 2 - case.one_array], **{**case.more(call), **named})
+        refused(error, match, getattr(team, collective), *arrays[: 2 - case.one_array], **{**case.options(call), **named})
 
     freed = team.zeros(4 * n * COUNT, "float32")
-    if case.name != "reduce" or me == call.root:  # elsewhere, out is not looked at
+    if case.name != "reduce" or me == call.root:  # other PEs do not read out
         bad_out(team, case, bad, x, out, freed)
     strided = freed[::2][: x.size]
     bad(ValueError, "not contiguous: pass", strided, out)
     bad(TypeError, "is not a", "three", out)
-    if team.backend == "host":  # CuPy has no other
+    if team.backend == "host":  # CuPy has no other byte order
         bad(Unsupported, "convert the array", np.ones(x.size, np.longdouble), out)
     for name in ("rings", "", None, 3):
         bad(ValueError, f"use auto, {[*case.table][0]}", x, out, algorithm=name)
@@ -47,14 +47,14 @@ def test_bad_arguments(team, collective):
     bad(ValueError, "was freed", freed[: x.size], out)
     assert same(out, before) and same(x, given)
     if case.reduces:  # MPI's names are accepted
-        getattr(team, collective)(x, out, **{**case.more(call), "op": MPI.SUM})
+        getattr(team, collective)(x, out, **{**case.options(call), "op": MPI.SUM})
     else:
         case.run(team, call, x, out)
-    assert right(case, call, out, before)
+    assert is_right(case, call, out, before)
 
 
 def bad_out(team, case, bad, x, out, long):
-    """What an out may not be."""
+    """Arrays that can't be an out."""
     if case.one_array:
         return
     for wrong in (out[:-1], device(team, np.zeros(out.size + 1, np.float32)), out[:0]):

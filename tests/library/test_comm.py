@@ -1,4 +1,4 @@
-"""``pennympi.Comm``: mpi4py's methods, by the team and by MPI, with the same results and errors."""
+"""``pennympi.Comm``: the methods of mpi4py, by the team or by MPI, with the same results and errors."""
 
 import numpy as np
 import pytest
@@ -14,25 +14,25 @@ N = 1000  # elements of a part
 
 @pytest.fixture(scope="module")
 def comm():
-    """A communicator of its own context."""
+    """A communicator with its own context."""
     made = pennympi.Comm(MPI.COMM_WORLD).Dup()
     yield made
     made.Free()
 
 
 def values(comm, n, rank=None):
-    """What a rank sends."""
+    """The data that a rank sends."""
     return np.random.default_rng(comm.rank if rank is None else rank).integers(0, 1000, n).astype("float64")
 
 
 def of_all(comm, n):
-    """What all ranks send."""
+    """The data that all ranks send."""
     return np.stack([values(comm, n, rank) for rank in range(comm.size)])
 
 
 @pytest.mark.mpi
 def test_collectives_by_the_team(comm, monkeypatch):
-    """Each beside NumPy, out of place and in place, with MPI's places of the result, whatever the size."""
+    """Each method gives NumPy's result, out of place and in place, with MPI's positions in the result, for any size."""
     monkeypatch.setenv("PENNYMPI_COMM_FROM_BYTES", "0")
     comm = comm.Dup()
     n, me, size = N, comm.rank, comm.size
@@ -67,7 +67,7 @@ def test_collectives_by_the_team(comm, monkeypatch):
 
 @pytest.mark.mpi
 def test_what_goes_by_mpi(comm):
-    """Small messages, ops and types that the team does not have, and arguments that MPI refuses."""
+    """MPI takes small messages, ops and types that the team does not have, and arguments that it refuses."""
     small = np.ones(FROM_BYTES["Allreduce"] // 16)
     comm.Allreduce(MPI.IN_PLACE, small)
     assert (small == comm.size).all()
@@ -85,7 +85,7 @@ def test_what_goes_by_mpi(comm):
 
 @pytest.mark.mpi
 def test_sizes_that_differ_by_rank(comm):
-    """All ranks go the same way where one has a small part of the result, or a result that it does not need."""
+    """All ranks choose the same way if one has a small part of the result, or a result that it does not need."""
     n = FROM_BYTES["Reduce_scatter"] // 8
     counts = [1] * (comm.size - 1) + [n]
     out = np.empty(counts[comm.rank])
@@ -103,7 +103,7 @@ def test_sizes_that_differ_by_rank(comm):
 
 @pytest.mark.mpi
 def test_what_is_made_of_it(comm):
-    """Dup, Split, Create and Create_cart give a Comm, which has a team of its own; a rank outside gets COMM_NULL."""
+    """Dup, Split, Create and Create_cart return a Comm with its own team; a rank outside gets COMM_NULL."""
     half = comm.Split(comm.rank % 2, comm.rank)
     assert type(half) is type(comm.Dup()) is pennympi.Comm
     half.Allreduce(MPI.IN_PLACE, x := np.ones(1 << 16))
@@ -121,7 +121,7 @@ def test_what_is_made_of_it(comm):
 @pytest.mark.mpi
 @pytest.mark.parametrize("fault", [TypeError, ValueError, LookupError, BufferError, pennympi.Unsupported])
 def test_a_fault_of_the_library_is_raised(comm, monkeypatch, fault):
-    """No rank goes by MPI because the team's call failed."""
+    """If the team's call fails, no rank falls back to MPI."""
 
     def failing(*args, **named):
         raise fault("a planted fault")
@@ -137,7 +137,7 @@ def test_a_fault_of_the_library_is_raised(comm, monkeypatch, fault):
 
 @pytest.mark.mpi(min_size=2)
 def test_a_threshold_that_differs_by_rank(comm, monkeypatch):
-    """All ranks raise it before they go different ways."""
+    """All ranks raise the error before their ways differ."""
     copy = comm.Dup()
     monkeypatch.setenv("PENNYMPI_COMM_FROM_BYTES", "64k" if comm.rank else "1k")
     with pytest.raises(SettingError, match="PENNYMPI_COMM_FROM_BYTES differs"):
@@ -147,7 +147,7 @@ def test_a_threshold_that_differs_by_rank(comm, monkeypatch):
 
 @pytest.mark.mpi(min_size=2)
 def test_ranks_ask_alike_where_arrays_lie(comm, monkeypatch):
-    """Where one rank has CuPy they ask at calls number 1, 2, 4 and so on, however each writes its message."""
+    """If a rank has CuPy, the ranks compare their ways at calls number 1, 2, 4 and so on, for every form of arguments."""
     monkeypatch.setattr(attribute, "_HAS_CUPY", comm.rank == 0)
     copy, asked = comm.Dup(), []
     plain = attribute.Attribute.agree

@@ -1,4 +1,4 @@
-"""The team of a ``pennympi.Comm`` belongs to its communicator: how long both live, and what ends them."""
+"""The lives of a ``pennympi.Comm`` and of its team, and what ends them."""
 
 import pytest
 from launch import launch

@@ -1,4 +1,4 @@
-"""``pennympi.Comm`` with CuPy's arrays: by the team, and by MPI on copies in memory of the host."""
+"""``pennympi.Comm`` with CuPy's arrays: by the team, or by MPI with copies in memory of the host."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def comm():
-    """A communicator of its own context, after each rank has chosen the GPU of its number on the node."""
+    """A communicator with its own context; each rank has chosen the GPU of its number on the node."""
     node = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED)
     cupy.cuda.Device(node.rank % cupy.cuda.runtime.getDeviceCount()).use()
     node.Free()
@@ -32,7 +32,7 @@ def full(value, n=N):
 
 @pytest.mark.parametrize("op", [MPI.SUM, MPI.MAX])
 def test_allreduce(comm, op):
-    """Blocking, in place, non-blocking and persistent.  The last three times, with new data each time."""
+    """Blocking, in-place, non-blocking and persistent calls, the last of them three times with new data."""
     want = sum(range(1, comm.size + 1)) if op == MPI.SUM else comm.size
     x, out = full(comm.rank + 1), full(0)
     comm.Allreduce(x, out, op)
@@ -52,7 +52,7 @@ def test_allreduce(comm, op):
 
 
 def test_methods_on_copies(comm):
-    """Gather, a scan, point to point of each kind, and an operator that a team does not have."""
+    """Gather, a scan, each kind of point-to-point call, and an operator that the team does not have."""
     me, n_pes, last = comm.rank, comm.size, comm.size - 1
     x = full(me + 1)
     gathered = full(0, N * n_pes) if me == last else None
@@ -84,7 +84,7 @@ def test_methods_on_copies(comm):
 
 
 def test_a_part_without_elements(comm):
-    """A rank whose part has no elements goes the way of the others."""
+    """A rank whose part has no elements chooses the way of the others."""
     counts = [N if rank % 2 == 0 else 0 for rank in range(comm.size)]
     out = full(0, sum(counts))
     comm.Allgatherv(full(comm.rank + 1, counts[comm.rank]), [out, counts])
@@ -92,7 +92,7 @@ def test_a_part_without_elements(comm):
 
 
 def test_a_grid(comm):
-    """A communicator with a topology runs collectives on a team, and exchanges with neighbours on copies."""
+    """A communicator with a topology runs collectives on a team, and exchanges with neighbours with copies."""
     ring = comm.Create_cart([comm.size], periods=[True])
     came = full(0, 2 * N)
     ring.Neighbor_allgather(full(ring.rank + 1), came)
@@ -103,7 +103,7 @@ def test_a_grid(comm):
 
 
 def test_arrays_of_the_host_go_by_mpi(comm):
-    """Of any size, where no rank passes an array on a GPU."""
+    """Arrays of any size on the host, if no rank passes an array on a GPU."""
     for n in (1, 1 << 17):
         comm.Allreduce(np.full(n, comm.rank + 1.0), out := np.empty(n))
         comm.Allgather([np.full(n, float(comm.rank)), n, MPI.DOUBLE], [every := np.empty((comm.size, n)), n, MPI.DOUBLE])
@@ -114,7 +114,7 @@ def test_arrays_of_the_host_go_by_mpi(comm):
 @pytest.mark.parametrize("has_team", [True, False])
 @pytest.mark.parametrize("n", [1, 1 << 14])
 def test_ranks_whose_arrays_lie_in_different_places(comm, has_team, n):
-    """Rank 0 passes arrays of the host, the others on their GPUs; then sendbuf and recvbuf of one rank differ."""
+    """Rank 0 passes arrays on the host, the others arrays on GPUs; then sendbuf and recvbuf of a rank differ."""
     copy, me, size = comm.Dup(), comm.rank, comm.size
     if has_team:
         copy.team  # noqa: B018

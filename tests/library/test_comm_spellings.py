@@ -1,4 +1,4 @@
-"""``pennympi.Comm``: the ranks of a call write their arguments in different ways, and all go the same way."""
+"""``pennympi.Comm``: the ranks of a call write their arguments in different forms, and all choose the same way."""
 
 import mmap
 
@@ -11,8 +11,8 @@ import pennympi
 N = 96  # elements of a part
 DOUBLE, SPACED = MPI.DOUBLE, MPI.DOUBLE.Create_resized(0, 16).Commit()
 
-# A message of float64 in the words of mpi4py: (its argument, a function that reads what the message holds now).
-# values: what it holds;  n_parts: a count is of one of them
+# Forms of a message of float64 in mpi4py: (its argument, a function that reads the content of the message).
+# values: content of the message;  n_parts: number of parts, if the count is that of a part
 
 
 def plain(values, n_parts):
@@ -61,7 +61,7 @@ def without_displacement(values, n_parts):
 
 
 def pair_alone(values, n_parts):
-    """At two ranks it could be taken for counts."""
+    """At two ranks the list could be taken for counts."""
     x = np.append([-1.0], values)
     return [x, [values.size // n_parts, 1]], lambda: x[1:]
 
@@ -83,7 +83,7 @@ def mapped(values, n_parts):
 
 
 def every_other(values, n_parts):
-    """A derived datatype, from which the program may not take the gaps."""
+    """A derived datatype with gaps that the program may not read."""
     x = np.full(2 * values.size, -1.0)
     x[::2] = values
 
@@ -105,13 +105,13 @@ def constant(values, n_parts):
 
 
 def pairs_of_numbers(values, n_parts):
-    """As another type of the same size."""
+    """The message as another type of the same size."""
     x = values.copy()
     return x.view("complex128"), lambda: x
 
 
 def columns(values, n_parts):
-    """A derived datatype of several numbers each."""
+    """A derived datatype of several numbers."""
     x = np.full((2, values.size // 2), -1.0)
     x[:] = values.reshape(-1, 2).T
     kind = DOUBLE.Create_vector(2, 1, values.size // 2).Create_resized(0, 8).Commit()
@@ -123,10 +123,10 @@ SPELLINGS = [
     with_displacement_and_no_count, without_displacement, pair_alone, four_items, bytes_of_it, mapped, every_other,
 ]  # fmt: skip
 SENT = [*SPELLINGS, read_only, constant]
-MOVED = [pairs_of_numbers, columns]  # which are not reduced
+MOVED = [pairs_of_numbers, columns]  # forms that can't be reduced
 
 
-# The same of parts of any length: starts of a rank's own.
+# The same forms for parts of any length, with starts that each rank chooses.
 def packed(values, counts):
     x = values.copy()
     return [x, counts], lambda: x
@@ -138,7 +138,7 @@ def four_items_of_parts(values, counts):
 
 
 def pair_of_parts(values, counts):
-    """In the opposite order, with gaps."""
+    """Parts in the opposite order, with gaps."""
     x, starts = np.full(2 * values.size, -1.0), [2 * sum(counts[part + 1 :]) for part in range(len(counts))]
     for part, (start, count) in enumerate(zip(starts, counts, strict=True)):
         x[start : start + count] = values[sum(counts[:part]) :][:count]
@@ -151,7 +151,7 @@ def pair_of_parts(values, counts):
 
 
 def datatype_of_parts(values, counts):
-    """mpi4py counts them, of a length that differs by one at most."""
+    """mpi4py computes the counts, which differ by at most one."""
     x = values.copy()
     return [x, DOUBLE], lambda: x
 
@@ -172,7 +172,7 @@ PARTS = [packed, four_items_of_parts, pair_of_parts, datatype_of_parts, every_ot
 
 @pytest.fixture(scope="module")
 def comm():
-    """A communicator of its own context, all of whose collectives go by the team."""
+    """A communicator with its own context, whose collectives all run on the team."""
     made = pennympi.Comm(MPI.COMM_WORLD).Dup()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PENNYMPI_COMM_FROM_BYTES", "0")
@@ -182,12 +182,12 @@ def comm():
 
 
 def of_rank(comm, n):
-    """What each rank sends."""
+    """The data that each rank sends."""
     return [np.arange(n) * 1.0 + 1000 * rank for rank in range(comm.size)]
 
 
 def run(comm, name, sent, received, *args):
-    """(What this rank gets, what it expects) of a call; ``sent`` or ``received`` None: in place."""
+    """(result on this rank, expected result) of a call; ``sent`` or ``received`` None: in place."""
     n, me, size = N, comm.rank, comm.size
     parts = name in ("Alltoall", "Reduce_scatter_block")
     data = of_rank(comm, n if name in ("Allgather", "Allgatherv") else n * size)
@@ -225,7 +225,7 @@ ALL = ("Bcast", *REDUCED, "Allgather", "Alltoall", "Allgatherv")
 @pytest.mark.mpi(min_size=2)
 @pytest.mark.parametrize("name", ALL)
 def test_ranks_that_write_one_message_in_different_ways(comm, name):
-    """Rank 0 in each way, and the others in each way: the result is right, and all go by the team."""
+    """Rank 0 uses each form, and the others each form: the result is right, and all calls run on the team."""
     received = PARTS if name == "Allgatherv" else SPELLINGS
     sent = SENT if name in REDUCED else SENT + MOVED
     args = ([N] * comm.size,) if name == "Reduce_scatter" else ()
@@ -239,7 +239,7 @@ def test_ranks_that_write_one_message_in_different_ways(comm, name):
                 got, expected = run(comm, name, first if comm.rank == 0 else None, others)
             else:
                 if name in REDUCED and (way is every_other) != (to is every_other):
-                    to = way if way is every_other else plain  # mpi4py wants the same datatype
+                    to = way if way is every_other else plain  # mpi4py requires the same datatype
                 got, expected = run(comm, name, way, to, *args)
             cases += 1
             if (name != "Reduce" or comm.rank == 0) and not np.array_equal(got, expected):
@@ -252,7 +252,7 @@ def test_ranks_that_write_one_message_in_different_ways(comm, name):
 @pytest.mark.mpi(min_size=2)
 @pytest.mark.parametrize("name", [name for name in ALL if name not in ("Bcast", "Reduce")])
 def test_in_place_on_one_rank(comm, name):
-    """MPI.IN_PLACE in each way of the receive buffer; Alltoall wants it on all ranks, as MPI does, if on any."""
+    """MPI.IN_PLACE with each form of the receive buffer; Alltoall requires it on all ranks or on none, as MPI does."""
     received = PARTS if name == "Allgatherv" else SPELLINGS
     args = ([N] * comm.size,) if name == "Reduce_scatter" else ()
     wrong = []

@@ -50,12 +50,12 @@ WRONG = [  # (command line, the message)
 @pytest.fixture(autouse=True)
 def on_the_host(monkeypatch):
     monkeypatch.setenv("PENNYMPI_BACKEND", "host")
-    monkeypatch.setattr(cache, "_reports", False)  # a cold cache says nothing
+    monkeypatch.setattr(cache, "_reports", False)  # so that a cold cache prints nothing
 
 
 @pytest.mark.parametrize(("line", "expected"), WRONG, ids=[line for line, _ in WRONG])
 def test_a_wrong_command_line(line, expected, monkeypatch, capsys):
-    monkeypatch.setattr(bench, "measure_all", None)  # nothing is measured
+    monkeypatch.setattr(bench, "measure_all", None)  # so that nothing is measured
     try:
         status = main(line.split())
     except SystemExit as end:
@@ -84,7 +84,7 @@ def test_all_ranks_end_at_once_with_one_sentence():
 
 
 def test_a_disk_that_is_full(tmp_path, capsys, monkeypatch):
-    """Found only when the file is written: one sentence, status 1, the old file, and what was measured is printed."""
+    """An error that appears only when the file is written: one sentence, status 1, the old file, and printed results."""
 
     def full(handle):
         raise OSError(28, "No space left on device")
@@ -121,7 +121,7 @@ def test_the_library_is_usable_after_a_wrong_command(capsys):
         assert team.allreduce(team.full(3, 2, "float32"))[0] == 2
 
 
-REPORTS = {  # lines as --help shows them, with a part of what rank 0 prints
+REPORTS = {  # {command line as --help shows it: a part of rank 0's output}
     "report": "python -m pennympi tune measures them",
     "report --algorithms": "one_shot_packets     every PE sends its vector",
     "topology": "node",
@@ -167,7 +167,7 @@ print(type(MPI.COMM_WORLD).__module__, sys.argv[1:])
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """The working directory: a program, and a package that is the same program."""
+    """A working directory with a program, and a package with the same program."""
     (tmp_path / "solver").mkdir()
     for name in ("solver.py", "solver/__init__.py", "solver/__main__.py"):
         (tmp_path / name).write_text("" if "init" in name else MAIN)
@@ -185,7 +185,7 @@ def folder(tmp_path, monkeypatch):
     ],
 )
 def test_programs_that_commands_run(folder, command, program):
-    """A file and a module, with options of their own that are those of the command, too."""
+    """A file and a module, with options that the command has, too."""
     words = f"-X dev -m pennympi {command} {program} -m --beyond --steps 3".split()
     env = {**os.environ, **settled(1, PENNYMPI_BACKEND="host"), "PYTHONPATH": str(ROOT)}
     ended = subprocess.run([sys.executable, *words], env=env, capture_output=True, text=True, timeout=60)

@@ -1,6 +1,6 @@
-"""The node's table: what a PE writes about itself, all PEs of the node read.
+"""The node's table: all PEs of the node read what a PE writes about itself.
 
-Every test gathers what the PEs saw and asserts it on all of them, so that none is left waiting for one that failed.
+Every test gathers what the PEs saw and asserts it on all of them, so that no PE waits for a PE that failed.
 """
 
 import os
@@ -24,7 +24,7 @@ ME, N_PES = WORLD.Get_rank(), WORLD.Get_size()
 
 @contextmanager
 def control_over(comm=WORLD, node=None):
-    """node: where this PE is, as it says; None: where it is."""
+    """node: the node that this PE reports; None: its real node."""
     own = this_process()
     processes = comm.allgather(own if node is None else own._replace(node=node))
     control = Control(comm.Get_rank(), processes, comm.allgather)
@@ -35,18 +35,18 @@ def control_over(comm=WORLD, node=None):
 
 
 def seen(look):
-    """look()'s value on every PE, after all have written and before any writes again."""
+    """The value of look() on every PE, after all PEs have written and before any PE writes again."""
     WORLD.Barrier()
     return WORLD.allgather(look())
 
 
 def every_pe(look):
-    """[look(0), look(1), ...], on every PE."""
+    """[look(0), look(1), ...] on every PE."""
     return seen(lambda: [look(pe) for pe in range(N_PES)])
 
 
 def test_a_process_that_is_stopped_or_gone_is_told_from_one_that_waits():
-    """A child stands for the PE's own process: stopped, ended but not waited for, and gone."""
+    """A child acts as the PE's process: stopped, ended but not waited for, and gone."""
     with control_over() as control:
         child = subprocess.Popen(["sleep", "100"])
         control.processes[ME] = this_process()._replace(pid=child.pid)
@@ -72,7 +72,7 @@ def test_signs_of_life_go_to_all_tables_of_a_process_and_never_back():
 
 
 class Torn:
-    """The text of a call: while it is read, its PE writes down others, one of them in its place."""
+    """A PE stores further texts while another PE reads the text of a call, one of them in its place."""
 
     def __init__(self, control, slot):
         self._control, self._written = control, control._own.texts[slot]
@@ -95,14 +95,14 @@ def test_a_text_is_read_whole_or_not():
         control.enter(text)
         found = [control.find(ME, tag_of(text)), control.call(ME)]
         texts = [Torn(control, slot) for slot in range(len(control._own.texts))]
-        control._parts[ME] = SimpleNamespace(progress=control._own.progress, texts=texts)
+        control._entries[ME] = SimpleNamespace(progress=control._own.progress, texts=texts)
         found += [control.find(ME, tag_of(text)), control.call(ME)]
-        control._parts[ME] = control._own
+        control._entries[ME] = control._own
         assert seen(lambda: found) == [[text, f"{text} (call 1)", None, "a call (call 1)"]] * N_PES
 
 
 def test_a_table_knows_the_pes_of_its_node_only():
-    """The even ranks as on one node, the odd ones as on another."""
+    """The even ranks report one node, and the odd ranks another node."""
     with control_over(node=f"node {ME % 2}") as control:
         control.enter(f"PE {ME}")
         reached = list(range(ME % 2, N_PES, 2))

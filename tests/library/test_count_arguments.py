@@ -11,7 +11,7 @@ COUNT = 6  # elements of each part
 
 
 def arrays(team):
-    """x and out for parts of COUNT elements, and such a part."""
+    """x and out for parts of COUNT elements, and a part."""
     x, out = (device(team, np.arange(team.n_pes * COUNT, dtype=np.float32) + k) for k in range(2))
     return x, out, device(team, np.zeros(COUNT, np.float32))
 

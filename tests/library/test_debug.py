@@ -24,7 +24,7 @@ def careful(monkeypatch):
 
 
 def refused(team, call, *words):
-    """Every PE gets the error, which has these words."""
+    """Check that every PE gets an error with these words."""
     text = ""
     try:
         call()
@@ -36,7 +36,7 @@ def refused(team, call, *words):
 
 @pytest.mark.parametrize("collective", CASES)
 def test_disagreement(careful, collective):
-    """On the count, the dtype, the algorithm, the op or the root; nothing is sent, and the team goes on."""
+    """PEs differ in the count, the dtype, the algorithm, the op or the root: nothing is sent, and the team goes on."""
     team, case, odd = careful, CASES[collective], careful.me == careful.n_pes - 1
     usual = Call("float32", "sum", team.n_pes, team.me, 0, 8)
     changes = [{"count": 7}, {"name": "int32"}, {}, *[{"op": "max"}] * case.reduces, *[{"root": 1}] * case.rooted]
@@ -52,7 +52,7 @@ def test_disagreement(careful, collective):
 
 
 def test_values_of_a_loop(careful):
-    """A loop whose value is not the same on all PEs, which end together by luck."""
+    """A loop whose value differs between the PEs, although they end together by chance."""
     team = careful
     value = team.full(1, np.float32(team.me // (team.n_pes - 1)) / 3, "float32")
     for below in (1.0, 0.0):
@@ -76,7 +76,7 @@ def test_a_bad_argument_is_that_first(careful):
 
 
 def test_plans_are_compared(careful):
-    """Two plans of the same arrays in another order, and a plan where the others make an eager call; the team goes on."""
+    """Plans in different orders, and a plan on one PE with an eager call on the others; the team goes on."""
     team, odd = careful, careful.me == careful.n_pes - 1
     x = device(team, np.ones(12, np.float32))
     plans = [team.plan_allreduce(x) for _ in range(2)]

@@ -1,4 +1,4 @@
-"""How a grid is cut into parts, and a part into the boxes that are swept while its halo travels."""
+"""The division of a grid into parts, and of a part into the boxes that are swept while its halo travels."""
 
 import math
 
@@ -12,7 +12,7 @@ from pennympi.stencil.grid.overlap import boxes_of
 
 
 def test_pes_of_a_node_have_a_compact_part():
-    """16 PEs on 4 nodes: blocks of 2 x 2, whatever the numbers of the nodes' PEs are."""
+    """16 PEs on 4 nodes get blocks of 2 x 2, whatever the order of the nodes' PEs."""
     topology = Topology(tuple(pe % 4 for pe in range(16)))
     grid = decomposition_of(topology, (64, 64), None, False, 1)
     assert grid.dims == (4, 4) and sorted(grid.pes) == list(range(16))
@@ -29,8 +29,8 @@ def test_pes_of_a_node_have_a_compact_part():
         ((10, 100), (3, 3), 1, ((0, 4, 7, 10), (0, 32, 64, 100))),
         ((25,), (3,), 1, ((0, 8, 16, 25),)),
         ((31,), (2,), 15, ((0, 16, 31),)),
-        ((31,), (3,), 9, ((0, 11, 21, 31),)),  # by points: a part of 8 has fewer than the halo takes
-        ((4, 22), (1, 3), 2, ((0, 4), (0, 8, 15, 22))),  # by points: there are not 3 groups
+        ((31,), (3,), 9, ((0, 11, 21, 31),)),  # by points, since a part of 8 has fewer points than the halo
+        ((4, 22), (1, 3), 2, ((0, 4), (0, 8, 15, 22))),  # by points, since there are fewer than 3 groups
         ((7, 5), (2, 1), 1, ((0, 4, 7), (0, 5))),
     ],
 )

@@ -1,4 +1,4 @@
-"""The key of a compiled kernel: it changes with all that the compiler can reach, and with nothing else."""
+"""The key of a compiled kernel: it changes with everything that the compiler can reach, and with nothing else."""
 
 import importlib.util
 import json
@@ -33,7 +33,7 @@ def keys(kernel):
 
 
 def loaded(path):
-    """What a program imports from a file."""
+    """A program imports the kernel from a file."""
     spec = importlib.util.spec_from_file_location(path.stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -131,7 +131,7 @@ def test_a_library_in_an_archive(tmp_path):
 
 
 def test_the_text_of_a_function_does_not_depend_on_the_version_of_python(tmp_path):
-    """The key of the text is another one than that of the bytecode, and is made where the text is that of the code."""
+    """The key by the text differs from that by the bytecode, and exists if the text is that of the code."""
     path = tmp_path / "known.py"
     path.write_text("def kernel(i):\n    return [i for i in range(i)]\n")
     scope = {}
@@ -161,7 +161,7 @@ def of_gpu(stencil):
 @pytest.mark.parametrize("n_dims", [1, 2, 3])
 @pytest.mark.parametrize("kernels_of", [of_host, of_gpu])
 def test_the_kernels_of_sweeps(kernels_of, n_dims, monkeypatch):
-    """Each formula has kernels of its own for each value that it reads, and they have keys."""
+    """Each value that a formula reads gives it different kernels, which have keys."""
     found = []
     for value in (0.25, 0.125, 0.25):
         monkeypatch.setitem(globals(), "G", value)

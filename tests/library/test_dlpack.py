@@ -1,4 +1,4 @@
-"""Arrays of others: the buffer protocol, DLPack, PyTorch; in place and out of place, without a copy of their own."""
+"""Arrays of other libraries: the buffer protocol, DLPack, PyTorch; in place and out of place, without a copy."""
 
 import array
 import ctypes
@@ -17,7 +17,7 @@ CPU = (1, 0)
 
 
 class Capsule:
-    """An array that says nothing of itself but DLPack."""
+    """An array with DLPack and nothing else."""
 
     def __init__(self, x, where=None):
         self._x, self._where = x, where
@@ -30,14 +30,14 @@ class Capsule:
 
 
 class Old(Capsule):
-    """As a producer from before DLPack 1.0, which knows no version and no flags."""
+    """A producer from before DLPack 1.0, without versions and flags."""
 
     def __dlpack__(self):
         return self._x.__dlpack__()
 
 
 class Marked(Capsule):
-    """With a word of DLManagedTensorVersioned changed: (its byte, its type, its new value)."""
+    """A capsule with a change in DLManagedTensorVersioned: (byte offset, type, new value)."""
 
     def __init__(self, x, *change):
         super().__init__(x)
@@ -51,11 +51,11 @@ class Marked(Capsule):
 
 
 READ_ONLY, VERSION_2 = (24, ctypes.c_uint64, 1), (0, ctypes.c_uint32, 2)
-HANDLES = 52, ctypes.c_uint8, 3  # a type code of elements that are no numbers
+HANDLES = 52, ctypes.c_uint8, 3  # the type code of elements that are not numbers
 
 
 def check(team, x, read, n, dtype):
-    """The largest of x, in place: n elements of the number of PEs."""
+    """The maximum over the PEs, in place: n elements with the number of PEs."""
     team.allreduce(x, op="max")
     team.synchronize()
     assert np.array_equal(read(), np.full(n, team.n_pes, dtype)), read()
@@ -107,7 +107,7 @@ def test_what_is_refused(team):
 
 
 def test_read_only(team):
-    """May be given, and not written: what the producer says of it decides, if it is new enough to say so."""
+    """A read-only array may be an input, and not an output, if its producer is new enough to say so."""
     x, out = device(team, np.full(33, team.me + 1, np.float32)), device(team, np.zeros(33, np.float32))
     for given in (Marked(x, *READ_ONLY), Old(x)):
         team.allreduce(given, out, "max")

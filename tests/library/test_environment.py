@@ -1,4 +1,4 @@
-"""python -m pennympi: printed once, and it names all that there is."""
+"""python -m pennympi prints its report once, with the names of everything that can run."""
 
 import re
 

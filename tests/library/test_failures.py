@@ -1,6 +1,6 @@
-"""Whatever happens to one rank, the job ends: in time, non-zero, with one message, and leaves nothing.
+"""Whatever happens to one rank, the job ends: in time, with a failure, with one message, and without leftovers.
 
-Two jobs run at a time, from when the first test asks for its own. tests/soak has all faults at all places.
+Two jobs run at once, as soon as the first test asks for its job.  tests/soak has all faults at all places.
 """
 
 import random
@@ -12,8 +12,8 @@ from launch import TRACEBACK, launch, run_program
 from seed import SEED
 from settled import settled
 
-LONG_S, SHORT_S = 20, 2.0  # deadlines: one that is not meant to pass, and one that is
-BUSY_S = 3.0  # what the cores of a test run may take beside
+LONG_S, SHORT_S = 20, 2.0  # deadlines in s: one that should not pass, and one that should
+BUSY_S = 3.0  # time that other work on the cores may take
 choose = random.Random(f"{SEED} failures")
 EXITS = [(choose.choice((2, 4)), where, choose.choice(("exit0", "exit3"))) for where in ("waiting", "init", "empty")]
 STOPPED_PLACE = choose.choice(("between", "gather", "empty"))  # in MPI, in a meeting, between two meetings
@@ -26,7 +26,7 @@ STOPPED = r"PeerTimeout: PE (.|\n)*\npennympi: PE 3 \(process \d+\) is stopped a
 GAVE_UP = r"in main\n(.|\n)*PeerTimeout: PE (.|\n)* ended the job"
 SET_UP = rf"PeerTimeout: PE (.|\n)*{RING}(.|\n)*PE 1 \(process \d+\) .*last entered .* \(call \d+\)"
 
-# What the job is, its deadline, seconds from the fault to its end, and what the output matches.
+# (PEs, program with arguments, deadline, longest time from the fault to the end, regular expression for the output)
 FAILS = [
     # an exception, in a thread, on all PEs, and in one of two teams
     (2, "struck collective thread 0", LONG_S, 1, r"ZeroDivisionError(.|\n)*pennympi: PE 0 of 2 ended the job"),
@@ -34,7 +34,7 @@ FAILS = [
     (4, "small halves", LONG_S, 1, r"ValueError: broken in one half"),
     # a rank that leaves
     *((n, f"struck {where} {fault} 1", LONG_S, 1, LEFT) for n, where, fault in EXITS),
-    # processes that one launcher has started later, and those of two launchers
+    # processes that a launcher has started later, and processes of two launchers
     (1, "connected spawned raises 0", LONG_S, 1, "ValueError: broken(.|\n)*pennympi: PE 0 of 3 ended the job"),
     (1, "connected spawned raises 2", LONG_S, 1, "ValueError: broken(.|\n)*pennympi: PE 2 of 3 ended the job"),
     (1, "connected spawned_one leaves 1", LONG_S, 1, LEFT),
@@ -50,16 +50,16 @@ FAILS = [
     (2, "small alone_in_sweeps resident", 1, 1, "PeerTimeout: PE 0 .* for PE 1 in "),
     (4, "small uninvited", SHORT_S, SHORT_S, "PeerTimeout: PE . .* for PE 1 in init: PE 1 has not come"),
     (2, "small half_ended", SHORT_S, SHORT_S, "PeerTimeout: PE 0 .* for PE 1 in finalize: PE 1 is on another node"),
-    # a device that gave up while the main thread waits in MPI, also where MPI may not be called from other threads
+    # a device that gave up while the main thread waits in MPI, also if other threads may not call MPI
     (2, "stuck", LONG_S, 1, GAVE_UP),
     (4, "stuck serialized", LONG_S, 3, GAVE_UP),
-    (2, "stuck serialized nodes", LONG_S, 1, "Unsupported: between nodes a thread of pennympi calls MPI, which was "),
-    # PEs that make different calls: a message of one reaches the other
+    (2, "stuck serialized nodes", LONG_S, 1, "Unsupported: between nodes a thread of pennympi calls MPI, but MPI was "),
+    # PEs that make different calls: a message of one call reaches another call
     (2, "mismatched count", LONG_S, 1, MIXED.format(RING, RING.replace("240", "232"))),
     (2, "mismatched exchange", LONG_S, 1, MIXED.format(*(f"exchange of {n} float32 between .*" for n in (10, 11)))),
-    (3, "mismatched another_count", LONG_S, 1, "MismatchError: in all_to_allv .* 6 elements from PE 0, which sends 5"),
+    (3, "mismatched another_count", LONG_S, 1, "MismatchError: in all_to_allv .*PE 0 sends 5 elements .* expects 6"),
     (2, "mismatched no_such_place", LONG_S, 1, "CountError: .* of out of PE 1 has 5 elements from element -230584300"),
-    # they lie in other memory, or one of the calls is set up first
+    # the calls use different memory, or one of the calls is set up first
     (2, "mismatched algorithm", 3, 3, f"PeerTimeout: PE (.|\n)*({RING}(.|\n)*{ONE_SHOT}|{ONE_SHOT}(.|\n)*{RING})"),
     (2, "mismatched set_up", 3, 3, SET_UP),
 ]
@@ -76,13 +76,14 @@ WELL = {
 
 @pytest.fixture(scope="module", autouse=True)
 def compiled():
-    """Compiles what the jobs need, for which their deadlines are too short on busy cores, and never finalizes."""
+    """Compile the kernels of the jobs, since their deadlines are too short for it on busy cores; it never finalizes."""
     assert run_program(2, "mismatched", "nothing", timeout_s=100).rc == 0
     return run_program(4, "small", "forgetful", timeout_s=100, limit_s=120)
 
 
 def job(n_pes, words, timeout_s, **options):
-    """A mark: ``ended`` is how this job of support/programs/ ended.  words: the program and its arguments"""
+    """A mark with a job of support/programs/, whose end is the fixture ``ended``.  words: the program and its
+    arguments"""
     return pytest.mark.job(n_pes, words, {"timeout_s": timeout_s, **options})
 
 
@@ -101,7 +102,7 @@ def started(request):
 
 @pytest.fixture
 def ended(request, started):
-    """How the test's own job ended: ``launch.Ended``."""
+    """The end of the test's job: ``launch.Ended``."""
     return started[request.node.nodeid].result()
 
 
@@ -129,7 +130,7 @@ def test_no_false_alarm(ended, what):
 
 @pytest.mark.parametrize("nodes", [pytest.param(n, marks=job(2, f"small first_calls {n}", 100)) for n in (1, 2)])
 def test_two_threads_begin_at_the_same_time(ended, nodes):
-    """Each on a team of its own.  Machine code that one thread made was freed when the other had made it, too."""
+    """Two threads each with a team.  The machine code of a thread was freed when the other thread had made it, too."""
     assert ended.rc == 0 and "done" in ended.output, ended.output
 
 
@@ -144,7 +145,7 @@ def test_a_status_that_all_ranks_agree_on_is_kept(ended):
 
 @job(2, "small forking", LONG_S)
 def test_a_forked_child_has_no_place_in_the_job(ended):
-    """Its calls are refused, and its end is not the job's."""
+    """Calls of a forked child are refused, and its end does not end the job."""
     assert ended.rc == 0 and ended.output.count("child refused 4") == 2, ended.output
     assert ended.output.count("child ended with 3, {True}") == 2, ended.output
 

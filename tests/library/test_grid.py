@@ -1,4 +1,4 @@
-"""Grids: how they are cut, and the exchange of halos beside NumPy's copies from the whole grid."""
+"""Grids: their division, and the exchange of halos, compared with NumPy's copies from the whole grid."""
 
 import math
 from xml.etree import ElementTree
@@ -21,7 +21,7 @@ WAYS = {"straight into the field": 0, "by the inbox": 1 << 40}  # direct_min_byt
 
 @pytest.fixture(params=WAYS)
 def way(request, team, monkeypatch):
-    """Let all messages go this way."""
+    """Let all messages use this way."""
     monkeypatch.setitem(exchange_room.DIRECT_MIN_BYTES, team.backend, WAYS[request.param])
     monkeypatch.setattr(exchange_room, "DIRECT_MIN_LINE_BYTES", 0)
 
@@ -32,17 +32,17 @@ def whole(grid, dtype, k):
 
 
 def own_of(grid, points):
-    """This PE's points of the whole grid's."""
+    """This PE's points of the whole grid."""
     return points[tuple(slice(f, f + n) for f, n in zip(grid.first, grid.own, strict=True))]
 
 
 def wanted(grid, points, corners):
-    """This PE's array after an exchange."""
+    """The array of this PE after an exchange."""
     return with_halos(grid._parts, grid._context.job.me, points, corners, UNTOUCHED)
 
 
 class Exchange:
-    """Fields of some dtypes, which are exchanged with other points in each round."""
+    """Exchange fields of some dtypes, with different points in each round."""
 
     def __init__(self, team, shape, dtypes=("float64",), corners=False, **given):
         self.grid, self.corners = team.grid(shape, **given), corners
@@ -63,7 +63,7 @@ class Exchange:
 
 
 def at_least(team, shape, halo):
-    """A shape in which every PE has as many points as the halo takes, however it is cut."""
+    """A shape in which every PE has as many points as the halo, however the grid is divided."""
     return tuple(max(n, team.n_pes * h) for n, h in zip(shape, (halo,) * len(shape), strict=True))
 
 
@@ -80,7 +80,8 @@ def test_every_halo(team, shape, periodic, halo, corners):
 
 @pytest.mark.usefixtures("way")
 def test_cuts_dtypes_and_halos_of_their_own(team):
-    """Cut along one dimension; fields of all sizes of elements together; faces in several parts; a halo of 0."""
+    """Division along one dimension; fields with all sizes of elements in one plan; faces in several pieces; a halo of
+    0."""
     n, beside = team.n_pes, []
     for along in range(3):
         dims, shape = [1, 1, 1], [5, 6, 7]
@@ -93,7 +94,7 @@ def test_cuts_dtypes_and_halos_of_their_own(team):
     beside.append(Exchange(team, (4 * n, 300, 257), ("float32", "float64"), dims=(n, 1, 1), periodic=True))
     beside.append(Exchange(team, (8 * n, 5), halo=(1, 0), periodic=True, corners=True))
     beside.append(Exchange(team, (8 * n,), halo=0))
-    for k in range(8):  # more often than an inbox has halves
+    for k in range(8):  # more rounds than an inbox has half buffers
         for one in beside:
             one.check(k)
 
@@ -118,7 +119,7 @@ def test_the_parts_are_the_grid(team):
 
 
 def doubled(ctx, u: Elements, at, n, pitch):
-    """Twice the first n points of two rows, the first of which begins at an element."""
+    """Double the first n points of two rows; the first row begins at an element."""
     for row in range(2):
         for i in lanes(at + row * pitch, at + row * pitch + n):
             store(u, i, load(u, i) + load(u, i))
@@ -128,7 +129,7 @@ def doubled(ctx, u: Elements, at, n, pitch):
 @pytest.mark.parametrize("halo", [0, 1, 3])
 @pytest.mark.parametrize("shape", [(67,), (11, 61), (7, 9, 64)])
 def test_rows_are_padded(team, shape, halo, dtype):
-    """Own rows begin on cache lines, at the same places of all PEs' heaps; a row of memory lies before and after all."""
+    """Rows begin on cache lines, at the same offsets in all heaps; there is a row of memory before and after all rows."""
     item_bytes = np.dtype(dtype).itemsize
     grid = team.grid(at_least(team, shape, halo), halo=halo)
     before, u = len(team._arrays._starts), grid.full(3, dtype)
@@ -186,7 +187,7 @@ def test_save_and_load_on_the_same_and_another_grid(team, tmp_path):
 
 @pytest.mark.parametrize("shape", [(40,), (9, 16), (9, 8, 16)])
 def test_an_xdmf_file_names_the_fields_of_a_file(team, tmp_path, shape):
-    """Each with its place, shape and type, as its HDF5 file has them; a field that ParaView can't read is left out."""
+    """Each field with its place, shape and type as in its HDF5 file; a field that ParaView can't read is left out."""
     path = team.comm.bcast(tmp_path) / "a & b.h5"
     shape = at_least(team, shape, 1)
     grid = team.grid(shape, dims=(0, *(1,) * (len(shape) - 1)), halo=0)

@@ -19,15 +19,15 @@ os.write(1, f"at {platform.node()} {os.getpid() < 1000} {os.stat('/dev/shm').st_
 
 @cache
 def why_no_hosts():
-    """What tools/hosts.sh says where it can't make a host, or ""."""
+    """The message of tools/hosts.sh if it can't make a host, or ""."""
     message = subprocess.run([HOSTS, "1", "true"], capture_output=True, text=True, timeout=20)
     return "" if message.returncode == 0 else message.stderr or "?"
 
 
 def launch_on_hosts(n_hosts, *command, limit_s=120, **env):
-    """``launch`` of a command beside n_hosts hosts; "mpirun" is that of this Python.  Skips where there are no hosts.
+    """``launch`` of a command with n_hosts hosts; "mpirun" is that of this Python.  Skip the test without hosts.
 
-    AllReduce is one algorithm, where auto would go by what it measures: short deadlines leave no time to compile.
+    AllReduce has a fixed algorithm, since auto would depend on measurements: short deadlines leave no time to compile.
     """
     if why := why_no_hosts():
         pytest.skip(why)
@@ -71,7 +71,7 @@ def test_the_solver_on_two_hosts_and_its_checkpoint_on_one(tmp_path):
 
 
 def seconds_to_the_end(output):
-    """From the fault to the end of mpirun."""
+    """Seconds from the fault to the end of mpirun."""
     fault_s, ended_s = (float(re.search(rf"^{word} ([\d.]+)$", output, re.MULTILINE)[1]) for word in ("fault", "ended"))
     return ended_s - fault_s
 
@@ -81,7 +81,7 @@ LINKS = ["mpirun", "-np", 4, sys.executable, PROGRAMS / "over_links.py"]
 
 @pytest.fixture(scope="module")
 def compiled():
-    """Compiling for the first time may take longer than the short deadlines here."""
+    """The first compilation may take longer than the short deadlines of this file."""
     ended = launch_on_hosts(2, *LINKS, 0.1, limit_s=200)
     assert ended.rc == 0 and "done" in ended.output, ended.output
 
@@ -95,7 +95,7 @@ def test_a_pe_of_another_host_fails(compiled):
 
 
 def test_a_pe_that_leaves_while_others_meet_does_not_keep_itself_alive(compiled):
-    """It waits for them at its exit, and each side passes the other's sign of life on."""
+    """A PE waits for the others at its exit, and each side forwards the other side's signs of life."""
     command = ["mpirun", "-np", 3, sys.executable, PROGRAMS / "struck.py", "gather", "exit0", 2]
     ended = launch_on_hosts(3, *STRUCK, "none", *command, PENNYMPI_TIMEOUT_S=str(TIMEOUT_S))
     assert ended.rc != 0 and re.search(r"PE 2\b.*host2", ended.output), ended.output
@@ -108,7 +108,7 @@ def test_a_link_that_comes_back_is_waited_for(compiled):
 
 
 def test_a_link_that_is_gone_ends_the_job(compiled):
-    if MPI.get_vendor()[0] == "Open MPI":  # it waits for the host until TCP gives up, 15 minutes
+    if MPI.get_vendor()[0] == "Open MPI":  # it waits for the host until TCP gives up after 15 minutes
         pytest.skip("Open MPI's mpirun does not end while it can't reach a host")
     ended = launch_on_hosts(2, *STRUCK, "down", *LINKS, 30, PENNYMPI_TIMEOUT_S=str(TIMEOUT_S))
     assert ended.rc != 0 and "left on" not in ended.output, ended.output

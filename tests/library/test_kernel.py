@@ -1,4 +1,4 @@
-"""team.kernel: a user's own kernel on this team's device."""
+"""team.kernel: a user's kernel on this team's device."""
 
 from typing import NamedTuple
 
@@ -37,14 +37,14 @@ def square(x):
 
 
 def scaled(ctx, y: Elements, x: Elements, n: int, factor: float):
-    """y (n,) = factor * x (n,), the blocks taking turns."""
+    """y (n,) = factor * x (n,); the blocks take turns."""
     share = (n + blocks() - 1) // blocks()
     for i in lanes(block() * share, min(n, (block() + 1) * share)):
         store(y, i, real(factor) * load(x, i))
 
 
 def sum_of_squares(ctx, x: Elements, n: int, words: Words):
-    """words (3,) += (whole part of the sum of x*x, the blocks, SCALE once a block)."""
+    """words (3,) += (integer part of the sum of x*x, number of blocks, SCALE for each block)."""
     share = (n + blocks() - 1) // blocks()
     total = 0.0
     for i in lanes(block() * share, min(n, (block() + 1) * share)):
@@ -57,7 +57,7 @@ def sum_of_squares(ctx, x: Elements, n: int, words: Words):
 
 
 def powers(ctx, x, n, words):
-    """words (3,) += (the sums of x and of x * x, the blocks for which the sum of x is NaN)."""
+    """words (3,) += (sum of x, sum of x * x, number of blocks in which the sum of x is NaN)."""
     one, two, first = 0.0, 0.0, primitives.block() * n
     for i in primitives.lanes(first, first + n):
         one += 1.0 * primitives.load(x, i)
@@ -78,7 +78,7 @@ def half(row: Row):
 
 
 class Rows(NamedTuple):
-    """Two rows: a record may have fields that are records."""
+    """Two rows: fields of a record may be records."""
 
     y: Row
     x: Row
@@ -94,7 +94,7 @@ def axpy(ctx, factor, rows: Rows):
 @pytest.mark.parametrize("n_blocks", [1, 3, 8])
 @pytest.mark.parametrize("threads", [32, 256, 512])
 def test_load_and_store(team, n_blocks, threads):
-    """One kernel, two dtypes: each has its own machine code, also when launched in turns."""
+    """Two dtypes of a kernel have different machine code, also if they are launched in turns."""
     values = np.random.default_rng(1).random(1000)
     kernels = {name: team.kernel(scaled, name) for name in ("float32", "float64")}
     for name in (*kernels, *kernels):
@@ -126,7 +126,7 @@ def test_several_sums_of_a_block(team):
 
 
 def test_kinds_of_numbers(team):
-    """An int where a float may stand, and NumPy's numbers."""
+    """An int in place of a float, and NumPy's numbers."""
     x = device(team, np.arange(40, dtype=np.float32))
     kernel = team.kernel(scaled, "float32")
     for n, factor in ((40, 2), (40, 2.0), (np.int64(40), np.float64(2)), (np.int32(40), np.float32(2)), (40, True)):
@@ -137,7 +137,7 @@ def test_kinds_of_numbers(team):
 
 
 def test_views_and_streams(team):
-    """A view's address is that of its first element; calls on one stream keep their order."""
+    """The address of a view is that of its first element; calls on a stream keep their order."""
     x = device(team, np.ones(64, np.float32))
     stream = team.stream("high")
     kernel = team.kernel(scaled, "float32")
@@ -149,7 +149,7 @@ def test_views_and_streams(team):
 
 
 def test_kernels_that_were_typed(team):
-    """At a prompt or in a notebook there is no file; two of one name and line are still two."""
+    """A kernel from a prompt or a notebook has no file; two kernels with the same name and line remain two."""
     for factor in (2, 3):
         scope = {"__name__": "__main__", "lanes": lanes, "load": load, "store": store, "real": real, "Row": Row}
         loop = "for i in lanes(0, x.n): "
@@ -183,7 +183,7 @@ def test_bad_arguments(team):
 
 
 def test_records(team):
-    """A parameter that is annotated with a NamedTuple takes one, arrays and numbers alike inside."""
+    """A parameter that is annotated with a NamedTuple takes one, with arrays and numbers inside."""
     values = np.random.default_rng(2).random(100, np.float32)
     x, y = device(team, values), device(team, np.ones(100, np.float32))
     kernel = team.kernel(axpy, "float32")
@@ -194,7 +194,7 @@ def test_records(team):
 
 
 def around(ctx, inbox, outbox, nbytes, word, value, successor, predecessor):
-    """A message to the next PE and an answer to the last one, in one block."""
+    """A message to the next PE and an answer to the previous PE, in one block."""
     put_signal(ctx, Message(inbox, outbox, nbytes, successor), word, value)
     wait(ctx, word, value, predecessor)
     signal(ctx, word + 8, value, predecessor)

@@ -34,13 +34,13 @@ def saxpy_of_anything(ctx, y, x, a, n):
 
 
 def sums_of(n: Static[int], ctx, y: Elements, x: Elements, rows):
-    """y (rows,) = the sum of each row of x (rows, n)."""
+    """y (rows,) = sums of the rows of x (rows, n)."""
     for i in lanes(0, rows):
         store(y, i, sum(load(x, n * i + k) for k in static(n)))
 
 
 def sentence(call, error):
-    """What an error says that the call must raise."""
+    """The text of the error that the call must raise."""
     with pytest.raises(error) as caught:
         call()
     return str(caught.value)
@@ -63,7 +63,7 @@ def test_arguments_that_do_not_fit_their_annotations(team):
         ((x, x, 2, words), "takes a Row as y, not"),
     ):
         assert sentence(lambda args=args: kernel(1, *args), TypeError).startswith(f"kernel saxpy {message}"), args
-    kernel(1, y, x, 2, words)  # an int is a float, too
+    kernel(1, y, x, 2, words)  # an int also fits float
     kernel(1, y, x, np.float32(0.5), words)
     team.synchronize()
     assert same(y.address, [3.5] * 4) and same(words, [2]) and list(kernel._compiled) == ["iiifi"]

@@ -1,4 +1,4 @@
-"""What outlives a team, an array or a call that failed: memory that is read later, plans, a forked child."""
+"""What outlives a team, an array or a failed call: memory that is read later, plans, a forked child."""
 
 import gc
 import os
@@ -51,7 +51,7 @@ def test_nothing_of_a_team_works_after_its_end_and_its_arrays_can_be_read(team):
     ):  # fmt: skip
         refused(pennympi.NotInitialized, "is finalized: make a new one with pennympi.init", call)
     ended.finalize()
-    with pennympi.init(team.comm) as later:  # which does not get the memory of arrays that live
+    with pennympi.init(team.comm) as later:  # it must not get the memory of living arrays
         arrays = [later.full(1000, 9, "int32") for _ in range(20)]
         assert same(later.allreduce(arrays[0]), np.full(1000, 9 * team.n_pes))
         assert same(x, np.full(100, team.me)) and same(view, np.full(10, total)) and same(peer, np.full(100, neighbour))
@@ -63,7 +63,7 @@ def test_memory_goes_when_the_last_array_dies(team):
         pytest.skip("NVSHMEM's memory stays until the process ends")
 
     def heaps():
-        gc.collect()  # what tests before this one have left, too
+        gc.collect()  # also garbage of earlier tests
         with open("/proc/self/maps") as maps:
             return sum("memfd:pennympi" in line for line in maps)
 
@@ -97,12 +97,12 @@ def test_a_plan_ends_with_each_of_its_arrays(team):
 
 
 def test_arrays_that_are_freed_or_of_another_team_are_refused(team):
-    """And their views, also where a new array has their memory."""
+    """Views of freed arrays are refused, too, also if a new array has their memory."""
     x, kernel = team.zeros(8, "int32"), team.kernel(fill_one, "int32")
     freed, rows = team.zeros(8, "int32"), team.zeros((4, 2), "int32")
     with pennympi.init(team.comm) as other:
         foreign = other.zeros(8, "int32")
-        team.free(rows)  # only now, for teams may share their heap
+        team.free(rows)  # not earlier, since teams may share their heap
         team.free(freed)
         new = [team.full(8, 5, "int32"), team.full((4, 2), 5, "int32")]
         views = [freed, freed[2:4], freed[2:].reshape(3, 2)[1:], rows[1:3]]
@@ -126,7 +126,7 @@ def test_arrays_that_are_freed_or_of_another_team_are_refused(team):
     del array
     views.clear()
     for array in new:
-        team.allreduce(array[1:])  # views of arrays that live
+        team.allreduce(array[1:])  # views of living arrays
 
 
 @pytest.mark.parametrize("odd", ["all", "first", "last"])
@@ -158,7 +158,7 @@ def test_a_value_that_can_not_be_set_gives_the_array_back(team, monkeypatch, cal
 
 
 def exchange_of(small):
-    """What makes a plan that has a workspace of its own, of a few MiB."""
+    """A function that makes a plan with its own workspace of a few MiB."""
     grid = small.grid((small.n_pes << 16,), periodic=True, halo=1 << 16)
     field = grid.zeros()
     return lambda: grid.plan_exchange(field)
@@ -179,7 +179,7 @@ def test_dropped_plans_leave_their_memory_to_whoever_asks(team):
                 while True:
                     plans.append(exchange())
             assert len(plans) > 5
-            plans.append(plans)  # a cycle, which only garbage collection ends
+            plans.append(plans)  # a cycle, which only garbage collection frees
             del plans
             ask()
         assert same(x, np.full(16, sum(range(small.n_pes))))
@@ -225,7 +225,7 @@ def test_more_teams_than_mpi_has_communicators(team, monkeypatch):
 
     monkeypatch.setattr(Meetings, "duplicate", duplicate)
     for _ in range(2):
-        refused(pennympi.Unsupported, r"\d+ teams open, .*finalize those", pennympi.init, team.comm)
+        refused(pennympi.Unsupported, r"\d+ teams open, .*finalize teams", pennympi.init, team.comm)
     monkeypatch.undo()
     with pennympi.init(team.comm) as other:
         assert other.gather(team.me) == list(range(team.n_pes))

@@ -1,4 +1,4 @@
-"""Loops that end by themselves, beside loops of the host that ask after each run: the same runs, and the same bits."""
+"""Loops of the device, compared with loops of the host that read the value after each run: the same runs and bits."""
 
 import gc
 from contextlib import nullcontext
@@ -10,7 +10,7 @@ import pytest
 from collective_cases import CASES, Call
 from on_device import same, to_numpy, write
 from refused import refused
-from shrinking import LIMIT, Shrinking, asked_by_the_host, both, copy, shrink
+from shrinking import LIMIT, Shrinking, check_loop, copy, run_by_host, shrink
 from sweep_reference import laplace
 
 import pennympi
@@ -55,7 +55,7 @@ def of_halos(team, step):
 
 
 def of_one_sided_calls(team, step):
-    """A row round the ring; the AllReduce after it says that its signal was taken, and cleared."""
+    """Send a row round the ring.  The AllReduce after it shows that its signal was received, and cleared."""
     right, left = (team.me + 1) % team.n_pes, (team.me - 1) % team.n_pes
     row, signal, x, put = team.zeros(50, "float64"), team.signals(1), team.zeros(50, "float64"), team.zeros(50, "float64")
     zero = team.kernel(copy, "int64")
@@ -88,12 +88,12 @@ def test_bodies(team, made):
         for x, values in starts:
             write(x, values)
 
-    assert both(team, reset, body, shrinking.value, arrays) >= 4
+    assert check_loop(team, reset, body, shrinking.value, arrays) >= 4
 
 
 @pytest.mark.parametrize(("turn", "engine"), [(1, "blocked"), (1, "resident"), (2, "plain")])
 def test_sweeps_until_their_norm_is_small(team, turn, engine):
-    """One plan of two sweeps, whose norm is the value; or two plans of one each, whose norms come to the value."""
+    """A plan of two sweeps whose norm is the value; or two plans of one sweep each, whose norms go to the value."""
     grid = team.grid((36, 40), halo=2, periodic=(True, False))
     u, v = grid.zeros("float32"), grid.zeros("float32")
     pairs = ((u, v),) if turn == 1 else ((u, v), (v, u))
@@ -116,7 +116,7 @@ def test_sweeps_until_their_norm_is_small(team, turn, engine):
     host = iter(10_000 * bodies)
     reset()
     team.barrier()
-    runs = asked_by_the_host(team, lambda stream: next(host)(stream), value)
+    runs = run_by_host(team, lambda stream: next(host)(stream), value)
     newest = (u, v)[runs % 2] if turn == 2 else u
     norm, field = to_numpy(value), to_numpy(newest)
     assert runs > 8 and norm[0] <= LIMIT
@@ -135,11 +135,11 @@ def test_sweeps_until_their_norm_is_small(team, turn, engine):
     (1, -1, 5, 5), (1, 0.5, 5, 1), (1, 0.25, 5, 2), (0, 1, 5, 1), (1, 0.25, 1, 1), (np.nan, 0, 5, 1), (np.inf, 1, 7, 7),
 ])  # fmt: skip
 def test_ends(team, dtype, start, below, most, runs):
-    """At most, at a value that is small enough already, at one that is as large as the limit, at NaN, not at inf."""
+    """A loop ends after ``most`` runs, at a small value, at a value equal to the limit, at NaN, and not at inf."""
     value, unused = team.zeros(1, dtype), team.zeros(1, dtype)
     halve = team.kernel(shrink, dtype)
     body = lambda stream: halve(1, value, 1, unused, 1.0, stream=stream)  # noqa: E731
-    assert both(team, lambda: write(value, [start]), body, value, (), below, most) == runs
+    assert check_loop(team, lambda: write(value, [start]), body, value, (), below, most) == runs
     loop = team.plan_loop([body] * 3, value, below, most)
     write(value, [start])
     loop(team.stream("high"))
@@ -149,7 +149,7 @@ def test_ends(team, dtype, start, below, most, runs):
 
 @pytest.mark.parametrize(("every", "n_bodies"), [(1, 1), (3, 1), (2, 3), (100, 2)])
 def test_turns_of_the_host_change_nothing(team, every, n_bodies):
-    """They come where all bodies have run equally often, and not after the end."""
+    """The host has its turn when all bodies have run equally often, and not after the end."""
     shrinking, x, turns = Shrinking(team), team.zeros(3, "float64"), []
     loop = team.plan_loop([partial(shrinking.step, x)] * n_bodies, shrinking.value, LIMIT)
 
@@ -196,7 +196,7 @@ def count(ctx, runs: Words, done: Words):
 
 
 def test_kernels_of_a_body_read_done(team):
-    """They do nothing in the bodies after the one that ends the loop, which a GPU still runs."""
+    """Sweeps do nothing in the bodies after the one that ends the loop, which a GPU still runs."""
     shrinking, x, (runs, done) = Shrinking(team), team.zeros(1, "float64"), (team.zeros(1, "int64") for _ in range(2))
     counting = team.kernel(count, "int64")
 
@@ -220,7 +220,7 @@ def test_errors_name_the_remedy(team):
     value, two, whole = team.zeros(1, "float64"), team.zeros(2, "float64"), team.zeros(1, "int64")
     body = lambda stream: None  # noqa: E731
     every = [
-        ((None, value, 0), TypeError, "body must be a function of a stream, or a sequence of such, got None"),
+        ((None, value, 0), TypeError, "body must be a function of a stream, or a sequence of such functions, got None"),
         (([], value, 0), TypeError, r"body must be .*, got \[\]"),
         (([body, 3], value, 0), TypeError, "body must be"),
         ((body, two, 0), ValueError, "value must have one element, got 2"),
@@ -234,7 +234,7 @@ def test_errors_name_the_remedy(team):
         refused(kind, text, team.plan_loop, *args)
     if team.n_pes > 1:
         for args in ((body, value, team.me), (body, value, 0, 5 + team.me), ([body] * (1 + team.me), value, 0)):
-            refused(ValueError, "each PE must ask for the same loop: this one asks for", team.plan_loop, *args)
+            refused(ValueError, "each PE must ask for the same loop: this PE asks for", team.plan_loop, *args)
         error, text = (ValueError, "PE 0: TypeError") if team.me else (TypeError, "body must be")
         refused(error, text, team.plan_loop, body if team.me else None, value, 0)
 

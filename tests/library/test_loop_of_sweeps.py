@@ -1,4 +1,4 @@
-"""Bodies of loops that are plans of sweeps: which of them are refused."""
+"""Plans of sweeps as bodies of loops, and which of them are refused."""
 
 import pytest
 from refused import refused
@@ -8,7 +8,7 @@ pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 
 
 def test_sweeps_that_would_not_go_on(team):
-    """Refused where the next run would begin with an older field than the last result; functions are trusted."""
+    """A body is refused if the next run would begin with an older field than the last result; functions are trusted."""
     grid = team.grid((36, 40), halo=3, periodic=(True, False))
     u, v, value = grid.zeros("float32"), grid.zeros("float32"), team.zeros(1, "float64")
     there, back = (grid.plan_sweep(laplace, *pair, 3, norm=True, engine="plain") for pair in ((u, v), (v, u)))

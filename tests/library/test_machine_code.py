@@ -1,4 +1,4 @@
-"""A CPU's machine code as bytes."""
+"""Machine code of a CPU as bytes."""
 
 import json
 
@@ -20,7 +20,7 @@ def packed_function(function):
 
 
 def test_objects_of_this_process_are_not_packed():
-    big = np.arange(1 << 20)  # Numba leaves it where it is
+    big = np.arange(1 << 20)  # Numba does not copy an array of this size
 
     def function(n, x):
         return big[n] * x
@@ -37,10 +37,10 @@ def test_what_this_process_lacks_is_not_linked():
 
 
 def test_the_facts_tell_cpus_and_settings_apart(monkeypatch):
-    seen = {machine_code.facts()}
+    seen = {machine_code.code_inputs()}
     for name, value in (("OPT", 1), ("CPU_NAME", "generic"), ("CPU_FEATURES", "+sse2"), ("LOOP_VECTORIZE", 0)):
         with monkeypatch.context() as patched:
             patched.setattr(machine_code.config, name, value)
-            seen.add(machine_code.facts())
+            seen.add(machine_code.code_inputs())
     assert len(seen) == 5
-    assert machine_code.facts() in seen
+    assert machine_code.code_inputs() in seen

@@ -1,4 +1,4 @@
-"""The memory that is left to a node: the least limit of all cgroups above a process, in both versions."""
+"""The memory that is left on a node: the least limit of all cgroups above a process, in both versions of cgroups."""
 
 import pytest
 
@@ -42,7 +42,7 @@ def test_no_limit(tmp_path, line):
 
 @pytest.mark.parametrize("line", FILES)
 def test_a_container_shows_its_own_cgroup_as_the_first(tmp_path, line):
-    """Its folder is that of the cgroup whose path begins elsewhere; a process may be outside of it."""
+    """The folder of a cgroup may be mounted for a longer path, and a process may be outside its folder."""
     assert room_bytes(system(tmp_path, line, "/docker/0123/../x", {"": (200, 100, 0)})) == 100 * MIB
 
 

@@ -1,4 +1,4 @@
-"""Mistakes in kernels and formulas: the first line of the error is the file, the line, and what is wrong there."""
+"""Mistakes in kernels and formulas: the first line of the error has the file, the line, and the mistake."""
 
 import math
 import random
@@ -25,7 +25,7 @@ class Row(NamedTuple):
     n: int
 
 
-KERNELS = [  # (text, first line of the error, "" where it runs)
+KERNELS = [  # (text, first line of the error; "": no error)
     (f"{LOOP}y[i] = x[i] + 1", "3: brackets: write store(y, i, load(x, i) + 1)"),
     (f"{LOOP}sync()", "3: all threads of the block call sync() together: call it outside the loop over lanes"),
     (
@@ -55,7 +55,7 @@ KERNELS = [  # (text, first line of the error, "" where it runs)
     (f"{HEAD}    d = {{'a': 1.0}}", "2: a GPU has no dict: write a tuple, such as (1.0, 2.0), or pass an array"),
     (f"{HEAD}    d = [1.0, 2.0]", "2: a GPU has no list: write a tuple, such as (1.0, 2.0), or pass an array"),
     (f"{HEAD}    for i in sorted((2, 1)):\n        store(y, i, 0.0)", "2: a GPU has no sorted: write a tuple, such as "),
-    (f"{HEAD}    assert n > 0", "2: a GPU drops assert: write a number to an array, and let the host look at it"),
+    (f"{HEAD}    assert n > 0", "2: a GPU drops assert: write a number to an array, and check it on the host"),
     (f"{LOOP}store(y, i, laod(x, i))", "3: name 'laod' is not defined: did you mean load?"),
     (f"{LOOP}sync_all()", "3: name 'sync_all' is not defined"),
     (f"{LOOP}signal_all(ctx, y, 1, 0)", "3: signal_all(ctx, signals, value, me, n_pes): missing a required argument: "),
@@ -116,8 +116,8 @@ FORMULAS = [
         f"{FORMULA}try:\n        return here\n    except ValueError:\n        return south",
         "2: a kernel has no try: put",
     ),
-    (f"{FORMULA}assert here > 0\n    return here", "2: a GPU drops assert: write a number to an array, and let the host"),
-    (f"{FORMULA}raise ValueError", "2: a GPU drops raise: write a number to an array, and let the host look at it"),
+    (f"{FORMULA}assert here > 0\n    return here", "2: a GPU drops assert: write a number to an array, and check it"),
+    (f"{FORMULA}raise ValueError", "2: a GPU drops raise: write a number to an array, and check it on the host"),
     (f"{FORMULA}global total\n    return here", "2: a kernel sets no globals: write the value to an array"),
     (f"{FORMULA}yield here", "2: a kernel has no yield: write a loop"),
     (f"{FORMULA}import math\n    return math.sin(here)", "2: a kernel has no import: write it outside the kernel"),
@@ -144,7 +144,7 @@ def function_of(text, name, tmp_path):
 
 
 def check(what, call):
-    """The call must raise a KernelError that begins so; its traceback shows one line of the library."""
+    """Check that the call raises a KernelError with this beginning, whose traceback shows one line of the library."""
     if not what:
         call()
         return

@@ -1,4 +1,4 @@
-"""Buffers as mpi4py writes them, in place of arrays."""
+"""Buffers in mpi4py's form, in place of arrays."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def test_calls(team):
     assert same(out, n * np.arange(6.0))
     team.allreduce((x, 2, MPI.DOUBLE), op=MPI.MAX)
     team.allreduce([x, np.int64(2), MPI.DOUBLE])
-    assert same(x, np.array([0, n, 2, 3, 4, 5.0]))  # the first two alone
+    assert same(x, np.array([0, n, 2, 3, 4, 5.0]))  # only the first two elements
     plan = team.plan_allreduce([out, 1, MPI.DOUBLE])
     plan()
     assert same(team.all_gather([x, 3, MPI.DOUBLE]), np.tile([0, n, 2.0], n))

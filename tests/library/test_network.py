@@ -1,4 +1,4 @@
-"""The end of a team over several nodes of CPUs: MPI must have nothing left of it for the next communicator."""
+"""The end of a team over several nodes of CPUs: MPI must not deliver its messages to the next communicator."""
 
 import numpy as np
 import pytest
@@ -11,12 +11,12 @@ from pennympi.host.runtime.network import Channel
 from pennympi.state import state
 
 pytestmark = [pytest.mark.mpi(min_size=2), pytest.mark.hosts]
-PUTS = 1000  # more than are received at a look
+PUTS = 1000  # more than are received at once
 
 
 @pytest.fixture
 def hold(team, monkeypatch):
-    """A function: nothing that comes is received until this PE ends a team.  Each PE is a node of its own."""
+    """A function that ends a team; until then this PE receives nothing.  Each PE is a node of its own."""
     if team.backend != "host":
         pytest.skip("NVSHMEM carries what GPUs send between nodes")
     monkeypatch.setenv("PENNYMPI_NODE", f"node{team.me}")
@@ -36,7 +36,7 @@ def hold(team, monkeypatch):
 
 
 def test_a_put_that_comes_late_is_of_the_team_that_ends(team, hold):
-    """The next team got it, and wrote it into memory that was no longer mapped."""
+    """The next team received the message, and wrote it to memory that was no longer mapped."""
     found = []
     for turn in range(1, 4):
         with pennympi.init(team.comm, heap_bytes=1 << 24) as part:

@@ -1,4 +1,4 @@
-"""Collectives that make their result, when no out is given."""
+"""Collectives that make their result, if there is no out."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ pytestmark = pytest.mark.mpi
 
 
 def whole(team, shape):
-    """The x of every PE."""
+    """The x of all PEs."""
     return [(np.arange(np.prod(shape)) + 100 * pe).reshape(shape).astype(np.float32) for pe in range(team.n_pes)]
 
 
@@ -30,7 +30,7 @@ def test_reduce_scatter(team, shape):
 
 
 def test_the_result_is_new(team):
-    """Two calls have two results, symmetric arrays give plain ones, and a stream may be named."""
+    """Two calls have different results, symmetric arrays give plain results, and a stream may be named."""
     x = team.full(4, team.me, "float64")
     first, second = team.all_gather(x, stream=team.stream()), team.all_gather(x)
     team.synchronize()

@@ -1,4 +1,4 @@
-"""Algorithms over several nodes, laid over the PEs of this machine: exact, and the same bits."""
+"""Algorithms over several nodes of this machine's PEs: exact results, and the same bits on all PEs."""
 
 import random
 
@@ -20,19 +20,19 @@ LAID = {
     2: ["two-nodes-of-one"],
     3: ["three-nodes-of-one"],
     4: ["two-nodes-of-two"],
-    5: [UNEVEN.format(rest=2, rails=[0, 1])],  # a node of three, with two rails, and one of two
+    5: [UNEVEN.format(rest=2, rails=[0, 1])],  # a node of three PEs with two rails, and a node of two PEs
     7: [UNEVEN.format(rest=4, rails=[0, 1, 1, 0])],
     8: ["2-nodes-of-4", "[[node]]\ncount = 4\npes = 2\nrails = [0, 0]"],
     16: ["two-nodes-of-eight", "four-nodes-of-four"],
 }
-# The algorithms that ask where the PEs are, and one that does not.
+# The algorithms that depend on the nodes, and one that does not.
 ASKING = [name for name, algorithm in TABLE.items() if algorithm.peer_table]
 SIZES = (1, 17, 1023, 40_007)
 
 
 @pytest.fixture(scope="module", params=range(2))
 def nodes(request, team, tmp_path_factory):
-    """A team whose PEs lie on several nodes."""
+    """A team whose PEs are on several nodes."""
     laid = LAID.get(team.n_pes, [])
     if request.param >= len(laid):
         pytest.skip("no more topologies for so many PEs")
@@ -49,7 +49,8 @@ def nodes(request, team, tmp_path_factory):
 
 @pytest.mark.parametrize("algorithm", ASKING)
 def test_exact_and_the_same_bits(nodes, algorithm):
-    """Every dtype and op, sizes, alignments and places in turn; inexact floats: one digest on all PEs."""
+    """Every dtype and op, with sizes, alignments and positions in turn; inexact floats have the same digest on all
+    PEs."""
     if reason := TABLE[algorithm].why_not(nodes.pe_topology, "float32", "sum"):
         pytest.skip(reason)
     n, able = nodes.n_pes, [(name, op) for name in DTYPES for op in OPS]
@@ -70,10 +71,10 @@ def test_exact_and_the_same_bits(nodes, algorithm):
 
 
 def test_back_to_back(nodes):
-    """All algorithms in turn, on PEs that come late."""
+    """All algorithms in turn, with PEs that come late."""
     calls = Calls(nodes, random.Random(11), 150 if nodes.n_pes <= 8 else 60)
     for _ in calls.list:
-        calls.one()
+        calls.run_next()
     calls.check()
 
 
@@ -83,7 +84,7 @@ def test_errors_are_every_pes(team, monkeypatch):
     bad_init(team, pennympi.TopologyError, "'no_such.toml' is neither a known name nor a file")
     mine = f"{n}-nodes-of-one" if team.me == n - 1 else f"one-node-of-{n}"
     pes = ", ".join(f"PE {pe}" for pe in range(n - 1))
-    text = f"topology is one-node-of-{n} on {pes} and {n}-nodes-of-one on PE {n - 1}: give init the same topology"
+    text = f"topology is one-node-of-{n} on {pes} and {n}-nodes-of-one on PE {n - 1}: pass init the same topology"
     bad_init(team, ValueError, text, topology=mine)
     with pennympi.init(team.comm, topology="auto") as plain:  # whatever the variable says
         assert plain.pe_topology.node_of == team.pe_topology.node_of

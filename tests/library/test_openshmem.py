@@ -1,4 +1,4 @@
-"""What OpenSHMEM's unit tests do (openshmem-org/tests-sos, test/unit), by this library's calls: a test has their name."""
+"""OpenSHMEM's unit tests (openshmem-org/tests-sos, test/unit) with this library's calls; a test has their name."""
 
 import numpy as np
 import pytest
@@ -11,12 +11,12 @@ N = 4096
 
 
 def next_and_last(team):
-    """The PEs after and before this one, round the ring."""
+    """The next and the previous PE in the ring."""
     return (team.me + 1) % team.n_pes, (team.me - 1) % team.n_pes
 
 
 def test_put_signal(team):
-    """A message goes round the ring, twice: each PE sends on what it has been sent."""
+    """A message goes round the ring, twice: each PE sends on what it has received."""
     after, before = next_and_last(team)
     target, signal = team.zeros(N, "int64"), team.signals(1)
     for lap in (1, 2):
@@ -30,7 +30,7 @@ def test_put_signal(team):
 
 
 def test_signal_wait_until(team):
-    """All PEs signal all PEs; a wait for less than what has come returns."""
+    """All PEs signal all PEs; a wait for a lesser value than the present one returns."""
     target, signals = team.zeros((team.n_pes, N), "int64"), team.signals(team.n_pes)
     for pe in range(team.n_pes):
         team.put_signal(target[team.me], device(team, np.arange(N) * team.me), signals[team.me : team.me + 1], 2, pe)
@@ -52,7 +52,7 @@ def test_circular_shift(team):
 
 
 def test_bigput_and_bigget(team):
-    """Megabytes there, and back."""
+    """Put megabytes, and get them back."""
     after, before = next_and_last(team)
     target, found = team.zeros(1 << 19, "int64"), device(team, np.zeros(1 << 19, "int64"))
     team.put(target, device(team, np.arange(1 << 19) + team.me), after)
@@ -64,7 +64,7 @@ def test_bigput_and_bigget(team):
 
 
 def test_pingpong(team):
-    """Two PEs return each other's growing messages: who sees the signal sees the data."""
+    """Two PEs return each other's growing messages: a PE that sees the signal sees the data."""
     partner = team.me ^ 1
     ball, signal, mine = team.zeros(50_000, "int64"), team.signals(1), device(team, np.zeros(50_000, "int64"))
     team.barrier()
@@ -81,7 +81,7 @@ def test_pingpong(team):
 
 
 def test_spam(team):
-    """All PEs write all sizes to all PEs."""
+    """All PEs write messages of all sizes to all PEs."""
     sizes = [1, 7, 64, 1000, 5000]
     target = team.zeros((team.n_pes, sum(sizes)), "int16")
     for pe in range(team.n_pes):
@@ -106,7 +106,7 @@ def test_repeated_barriers(team):
 
 
 def test_bcast_flood(team):
-    """Broadcasts without a word in between, whose root changes the numbers each time."""
+    """Broadcasts one after another, whose root changes the numbers each time."""
     x = team.zeros(N, "int32")
     for k in range(50):
         if team.me == 0:
@@ -116,7 +116,7 @@ def test_bcast_flood(team):
 
 
 def test_bcast_in_place(team):
-    """From each root in turn, over what the last one sent."""
+    """From each root in turn, over the result of the previous root."""
     x = team.full(N, team.me, "int64")
     for root in range(team.n_pes):
         x[...] = team.me
@@ -133,14 +133,14 @@ def test_collect(team):
 
 
 def test_alltoall(team):
-    """Each PE has a part for each."""
+    """Each PE has a part for each PE."""
     x = device(team, np.repeat(np.arange(team.n_pes) + 100 * team.me, 8))
     assert same(team.all_to_all(x), np.repeat(team.me + 100 * np.arange(team.n_pes), 8))
 
 
 @pytest.mark.parametrize("count", [0, 1, 1 << 18], ids=["nop_collectives", "max_reduction", "big_reduction"])
 def test_reductions(team, count):
-    """Of nothing, a number, and megabytes; in place, too."""
+    """Reductions of nothing, a number, and megabytes; in place, too."""
     x, out = device(team, np.arange(count) + team.me), device(team, np.zeros(count, "int64"))
     team.allreduce(x, out, op="max")
     assert same(out, np.arange(count) + team.n_pes - 1)
@@ -149,7 +149,7 @@ def test_reductions(team, count):
 
 
 def test_team_b2b_collectives(team):
-    """Collectives of a team of all and of one of some, by turns, without a barrier."""
+    """Collectives of a team of all PEs and of a team of some PEs, in turns, without a barrier."""
     half = team.comm.Split(team.me % 2, team.me)
     with pennympi.init(half) as some:
         for k in range(20):

@@ -1,4 +1,4 @@
-"""What an op is of each element type: mean, complex numbers, bools; and that all collectives move these types."""
+"""The ops of each element type: mean, complex numbers, bools; and collectives that move these types."""
 
 import numpy as np
 import pytest
@@ -13,22 +13,22 @@ from pennympi.arrays.operators import too_many_pes
 pytestmark = pytest.mark.mpi
 
 MOVED = ("complex64", "complex128", "bool")
-ROWS = 5  # of one PE's part
+ROWS = 5  # elements of a PE's part
 
 
 def given(name, pe, count):
-    """What a PE gives: small numbers, whose sums are exact in every order."""
+    """The input of a PE: small numbers, whose sums are exact in every order."""
     values = np.random.default_rng(pe).integers(-8, 9, 2 * count)
     return values[:count] > 0 if name == "bool" else (values[:count] + 1j * values[count:]).astype(name)
 
 
 def from_all(team, name, op, count):
-    """NumPy's result of an op over what all PEs give."""
+    """NumPy's result of an op over the inputs of all PEs."""
     every = np.stack([given(name, pe, count) for pe in range(team.n_pes)])
     if name == "bool":
         return (np.logical_and if op in ("min", MPI.LAND) else np.logical_or).reduce(every)
     total = every.sum(0)
-    floats = total.view(total.real.dtype)  # divided as floats are, each part alone
+    floats = total.view(total.real.dtype)  # division as of floats, by parts
     return (floats / floats.dtype.type(team.n_pes if op in ("mean", "avg") else 1)).view(name)
 
 
@@ -97,7 +97,7 @@ def test_mean_is_avg(team, name):
 
 @pytest.mark.parametrize("name", ["int8", "uint8", "int64"])
 def test_averages_of_integers(team, name):
-    """No sum overflows: the largest and the smallest numbers, and others, truncated toward zero."""
+    """No sum overflows: the largest and the smallest numbers, and others; quotients are truncated toward zero."""
     n, me, limits = team.n_pes, team.me, np.iinfo(name)
 
     def of_pe(pe):
@@ -118,7 +118,7 @@ def test_averages_of_integers(team, name):
 
 
 def test_ops_without_a_meaning(team):
-    """Refused before anything is sent, with what to do instead."""
+    """Ops are refused before anything is sent, with what to use instead."""
     n = team.n_pes
     for name, ops, remedy in (
         ("complex64", ("min", "max", "prod", MPI.PROD), "use sum or mean"),

@@ -1,4 +1,4 @@
-"""The order of launches that wait for peers, on streams that write down what is asked of them."""
+"""The order of launches that wait for peers, on streams that record the calls of the order."""
 
 import weakref
 from random import Random
@@ -10,16 +10,17 @@ from pennympi.memory.order import Order
 
 
 class Stream:
-    """What a program holds.  Where it ``owns`` the stream, the stream ends with it; else the program destroys it."""
+    """A program's stream object.  If it ``owns`` the stream, the stream ends with it; else the program destroys the
+    stream."""
 
     def __init__(self, handle, owns):
         self.handle, self.owns = handle, owns
 
 
 class NotedStreams:
-    """before:   of a handle, the launches in front of its stream's next one
-    events:   the launches after which each was recorded;  mark: the event that graphs wait for
-    captures: handle -> capture under way on it;  log: what was asked for, in its order
+    """before:   {handle: launches before the next launch of the stream}
+    events:   launches before each record of an event;  mark: the event that graphs wait for
+    captures: {handle: open capture};  log: calls in their order
     """
 
     def __init__(self):
@@ -27,7 +28,7 @@ class NotedStreams:
         self.log, self.mark, self._free = [], None, []
 
     def new(self, owns=True):
-        """A stream.  It has the handle of one that has ended, if there is any, as with CUDA."""
+        """A new stream, with the handle of a stream that has ended, if there is one, as in CUDA."""
         handle = self._free.pop() if self._free else len(self.before) + 1
         stream, self.before[handle] = Stream(handle, owns), frozenset()
         if owns:
@@ -35,17 +36,17 @@ class NotedStreams:
         return stream
 
     def destroy(self, stream):
-        """End a stream that its object does not own."""
+        """End a stream whose object does not own it."""
         self._free.append(stream.handle)
 
     def launch(self, handle, number):
-        """Launch ``number``; the set of launches that it waits for."""
+        """Launch ``number``; return the set of launches that it waits for."""
         waits = self.before[handle]
         self.before[handle] = waits | {number}
         return waits
 
     def replay(self, handle, number):
-        """``launch`` of a graph that was captured with calls of the order in it."""
+        """``launch`` of a graph in which calls of the order were captured."""
         self.before[handle] |= self.events[self.mark]
         waits = self.launch(handle, number)
         self.events[self.mark] = self.before[handle]
@@ -93,7 +94,7 @@ def streams():
 
 
 def call(order, streams, number, stream):
-    """A call of the order on a stream: the launches that it waits for."""
+    """Make a call of the order on a stream; return the launches that it waits for."""
     waits = []
     order.enqueue(lambda handle: waits.append(streams.launch(handle, number)), (), stream.handle, stream)
     return waits[0]
@@ -107,9 +108,9 @@ def test_one_stream_costs_no_event(streams):
 
 
 def program(seed):
-    """Streams that come and go, whose handles come again, kernels of the user, captures and graphs among calls.
+    """Streams that come and go, whose handles are used again, kernels of the user, captures and graphs between calls.
 
-    The first call, or launch of a graph, that does not wait for all calls before it; None if there is none.
+    Returns the first call, or launch of a graph, that does not wait for all earlier calls; None if all wait.
     """
     rng, streams, live, calls = Random(seed), NotedStreams(), [], set()
     order = Order(streams)
@@ -131,7 +132,7 @@ def program(seed):
             order.record_pending()
             streams.launch(stream.handle, "a kernel")
         elif kind == "capture" and rng.random() < 0.3:
-            order.record_pending()  # as programs wait before a capture
+            order.record_pending()  # as programs do by waiting before a capture
             streams.captures, before = {stream.handle: 1 + number}, dict(streams.before)
             call(order, streams, "captured", stream)
             call(order, streams, "captured", stream)
@@ -146,7 +147,8 @@ def test_any_program_runs_one_call_after_another():
 
 
 def test_a_wait_after_a_call_holds_nobody_up(streams):
-    """PE 0: call on 1, wait on 1, call on 2.  The second call waits for the first, not for the wait after it."""
+    """PE 0 makes a call on stream 1, waits on 1, and makes a call on 2, which waits for the first call, not for the
+    wait."""
     order, one, two = Order(streams), streams.new(), streams.new()
     call(order, streams, "first", one)
     order.record_pending()
@@ -172,7 +174,7 @@ def test_a_graph_waits_from_outside_and_is_waited_for(streams):
 
 
 def test_a_body_of_a_loop_holds_no_event(streams):
-    """Its calls wait for one another; the loop, captured or not, is one call."""
+    """Calls of a body wait only for each other; the loop, captured or not, is a single call."""
     order, one, two, inner, branch = Order(streams), *(streams.new() for _ in range(4))
     call(order, streams, 0, one)
     log = len(streams.log)
@@ -193,12 +195,12 @@ def test_a_body_of_a_loop_holds_no_event(streams):
 
 
 def test_a_capture_on_the_stream_of_the_calls_before_it(streams):
-    """Calls in front of a capture can't be recorded while it lasts: a later call is after them, graph or no graph."""
+    """Calls before a capture can't be recorded during it: later calls come after them, in a graph or not."""
     order, one, two, three = Order(streams), *(streams.new() for _ in range(3))
     call(order, streams, "first", two)
     call(order, streams, "before", one)
     streams.captures = {one.handle: 77}
-    order.record_pending()  # as before a kernel of the user's
+    order.record_pending()  # as before a kernel of the user
     call(order, streams, "inside", one)
     assert streams.events[streams.mark] == {"first"}
     assert call(order, streams, "meanwhile", two) == {"first"}

@@ -1,4 +1,4 @@
-"""Streams, plans and teams at once: whatever is issued in the same order on all PEs completes, and is right."""
+"""Streams, plans and teams at once: calls that all PEs issue in the same order complete with the right results."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ import pennympi
 pytestmark = pytest.mark.mpi
 
 SIZES = {"64 KiB": (64 << 10, 300), "16 MiB": (16 << 20, 100)}  # bytes, rounds
-SMALL = {"64 KiB": (64 << 10, 40)}  # where nothing overlaps
+SMALL = {"64 KiB": (64 << 10, 40)}  # sizes and rounds if nothing overlaps
 
 
 @pytest.fixture
@@ -18,14 +18,15 @@ def sizes(team):
 
 
 class Sum:
-    """x += 1; out = sum over the PEs of x: what every round must give is known."""
+    """x += 1; out = sum over the PEs of x, so that the result of every round is known."""
 
     def __init__(self, team, nbytes, stream):
         self.team, self.stream, self.rounds = team, stream, 0
         self.x, self.out = team.full(nbytes // 8, team.me, "int64"), team.zeros(nbytes // 8, "int64")
 
     def step(self, call):
-        """One round: the arrays are made anew in the stream, so that a call that came too early shows."""
+        """A round; the stream writes the arrays again before the call, so that a call that starts too early is
+        detected."""
         self.rounds += 1
         with self.stream:
             self.x += 1
@@ -48,7 +49,7 @@ def planned(one, sms=None):
 
 
 def both(team, nbytes, rounds, first, second):
-    """Rounds on two streams at once; first, second: (team, what makes the call)."""
+    """Run rounds on two streams at once; first, second: (team, function that makes the call)."""
     pair = [Sum(of, nbytes, of.stream()) for of, _ in (first, second)]
     calls = [make(one) for one, (_, make) in zip(pair, (first, second), strict=True)]
     for _ in range(rounds):
@@ -77,7 +78,7 @@ def test_two_teams(team, sizes):
 
 
 def test_puts_beside_a_call(team, sizes):
-    """A round of put_signal and wait_signal on one stream, calls on another."""
+    """A round of put_signal and wait_signal on a stream, and calls on another stream."""
     after, before = (team.me + 1) % team.n_pes, (team.me - 1) % team.n_pes
     inbox, word = team.zeros(1 << 15, "int64"), team.signals(1)
     for nbytes, rounds in sizes.values():
@@ -96,13 +97,13 @@ def test_puts_beside_a_call(team, sizes):
 
 
 def test_a_wait_in_front_of_a_call_holds_up_its_stream_alone(team):
-    """PE 0 waits on one stream for a put that PE 1 makes after a call on another stream, the first call of its team."""
+    """PE 0 waits on a stream for a put that PE 1 makes after a call on another stream, the first call of its team."""
     if team.n_pes < 2 or not team._backend.has_streams:
         pytest.skip("needs two PEs, and calls that return at once")
     word, flag = team.signals(1), team.zeros(1, "float32")
     with pennympi.init(team.comm) as other:
         one, waiting = Sum(other, 4 << 20, other.stream()), team.stream()
-        # The kernel is loaded before, as CUDA loads one only when all that is in flight has run.
+        # The kernel is loaded before, since CUDA loads a kernel only after all work in flight has ended.
         team.allreduce(device(team, np.zeros(one.x.size, "i8")), device(team, np.zeros(one.x.size, "i8")))
         team.barrier()
         team.synchronize()

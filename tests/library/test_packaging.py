@@ -1,4 +1,4 @@
-"""What users install: one version, and console scripts."""
+"""The installed package: a single version, and console scripts."""
 
 import configparser
 import importlib

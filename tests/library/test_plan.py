@@ -1,4 +1,4 @@
-"""Plans keep their arrays; and what ``sms`` bounds."""
+"""Plans keep their arrays alive; the bound of ``sms``."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 
 
 def test_a_plan_keeps_its_arrays(team):
-    """The caller may drop them."""
+    """The caller may drop the arrays of a plan."""
     out = team.zeros(64, "float32")
     plan = team.plan_allreduce(device(team, np.ones(64, np.float32)), out)
     rest = [device(team, np.full(64, 9, np.float32)) for _ in range(20)]

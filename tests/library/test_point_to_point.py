@@ -1,4 +1,4 @@
-"""Messages of arrays on GPUs by ``pennympi.Comm``: with CuPy where there is a GPU, else with what stands in for it."""
+"""Messages of arrays on GPUs by ``pennympi.Comm``: with CuPy if there is a GPU, else with its stand-in."""
 
 import random
 import re

@@ -1,4 +1,4 @@
-"""``python -m pennympi precompile``: machine code for a GPU, made by a program that runs without one."""
+"""``python -m pennympi precompile``: machine code for a GPU, compiled by a program that runs without a GPU."""
 
 import os
 import subprocess
@@ -25,7 +25,7 @@ with pennympi.init() as team:
     team.kernel(fill, "float32")(1, x, 100)
     print(sys.argv[1:], __name__, float(x.sum()))
 """
-# Not by a backend, which needs a GPU: what it would look for must be there.
+# Not through a backend, which needs a GPU: the compiled kernels must be those that it looks for.
 FOUND = """
 import sys, runpy
 from pennympi.compile import cache

@@ -1,6 +1,6 @@
-"""Meeting the other PEs before a deadline: what they bring, calls that differ, and a PE that shows that it lives.
+"""Meetings of PEs with a deadline: objects that they bring, calls that differ, and signs of life of a late PE.
 
-As in test_control.py, all PEs assert the same, so that none waits for one that failed.
+As in test_control.py, all PEs assert the same, so that no PE waits for a PE that failed.
 """
 
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ LAST = N_PES - 1
 
 @contextmanager
 def job():
-    """(the meetings of a communicator of these tests alone, its node's table)."""
+    """(the meetings of a communicator of these tests, the table of its node)."""
     comm = WORLD.Dup()
     meetings = Meetings(comm, 100.0)
     meetings.processes = comm.allgather(this_process())
@@ -38,13 +38,13 @@ def job():
 
 
 def seen(value):
-    """Every PE's value, on every PE."""
+    """The values of all PEs, on every PE."""
     return WORLD.allgather(value)
 
 
 @pytest.mark.parametrize("nbytes", [1 << 10, 1 << 20, 100 << 20])
 def test_what_the_pes_bring_has_any_size(nbytes):
-    """A short message, a long one, and 100 MB of PE 0."""
+    """A short message, a long message, and 100 MB of PE 0."""
     with job() as (meetings, _):
         nbytes = nbytes if ME == 0 or nbytes < 100 << 20 else ME
         got = meetings.gather(bytes([ME % 256]) * nbytes, "gather")
@@ -57,20 +57,20 @@ def test_what_the_pes_bring_has_any_size(nbytes):
 def test_what_cannot_be_gathered_is_an_error_on_every_pe(who, monkeypatch):
     monkeypatch.setattr(rendezvous, "MOST_BYTES", 1000)
     with job() as (meetings, _):
-        for bad, kind, why in ((lambda: None, TypeError, "can't be pickled"), (bytes(2000), ValueError, "are the most")):
+        for bad, kind, why in ((lambda: None, TypeError, "can't be pickled"), (bytes(2000), ValueError, "at most")):
             text = ""
             try:
                 meetings.gather(bad if who == "all" or ME == LAST else "good", "gather")
             except kind as error:
                 text = str(error)
             assert all(
-                f"what PE {LAST if who == 'one' else 0} brings to gather" in one and why in one for one in seen(text)
+                f"the object of PE {LAST if who == 'one' else 0} for gather" in one and why in one for one in seen(text)
             )
             assert seen(meetings.gather(ME, "gather")) == [list(range(N_PES))] * N_PES, "the next one is right"
 
 
 def result(meetings, *whats):
-    """On every PE: (the number of the first meeting that raises, its error) of each PE."""
+    """On every PE, for each PE: (number of the first meeting that raises, its error)."""
     for number, what in enumerate(whats):
         try:
             meetings.gather(None, what)
@@ -83,10 +83,10 @@ def result(meetings, *whats):
 @pytest.mark.parametrize(
     ("of_last", "words"),
     [
-        (["b", "a"], ["now PE 0", "in meet (call 3)", "call 1 differs: PE 0", f"PE {LAST} b"]),  # another order
-        (["a", "B"], ["call 2 differs: PE 0", f"b; PE {LAST} B"]),  # another root, say
-        (["a"], [f"PE {LAST} in meet (call 2)", "in meet (call 3)"]),  # a call too few
-        (["a", *"bcdefghijklm"], [f"PE {LAST} in meet (call 14)", "in meet (call 3)"]),  # many too many
+        (["b", "a"], ["now PE 0", "in meet (call 3)", "call 1 differs: PE 0", f"PE {LAST} b"]),  # different orders
+        (["a", "B"], ["call 2 differs: PE 0", f"b; PE {LAST} B"]),  # such as different roots
+        (["a"], [f"PE {LAST} in meet (call 2)", "in meet (call 3)"]),  # a missing call
+        (["a", *"bcdefghijklm"], [f"PE {LAST} in meet (call 14)", "in meet (call 3)"]),  # many additional calls
     ],
 )
 def test_other_calls_before_a_meeting_are_told_there(of_last, words):
@@ -95,7 +95,7 @@ def test_other_calls_before_a_meeting_are_told_there(of_last, words):
             control.enter(text)
         output = result(meetings, "meet")
         assert all(number == 0 and all(word in text for word in words) for number, text in output), output
-        for _ in range(5000):  # more than are compared by name
+        for _ in range(5000):  # more than are compared by their texts
             control.enter("a")
         assert result(meetings, "meet", "meet") == [(2, "")] * N_PES
 
@@ -107,7 +107,7 @@ def test_no_tag_has_two_meanings():
 
 
 class Clock:
-    """Times for a Deadline, in seconds, and a table in which PEs show their lives."""
+    """Times for a Deadline in seconds, and a table in which PEs show signs of life."""
 
     def __init__(self, monkeypatch):
         self.now_s, self.lives_s, self.shown_s, self.missing = 0.0, {}, [], []
@@ -119,7 +119,7 @@ class Clock:
         return round(1e9 * self.lives_s[pe])
 
     def passed(self, deadline, now_s):
-        """At another time; a Clock stands for the table as well."""
+        """Set the time; a Clock replaces the table as well."""
         self.now_s = now_s
         return deadline.passed(self.missing)
 

@@ -11,7 +11,7 @@ from pennympi.job.beats import BEAT_S
 from pennympi.job.rendezvous import NUMBERS
 
 pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
-SIZES = (0, 1, 3, 15, 16, 17, 255, 4097, 65_536, 262_144, 262_145, 1 << 20)  # bytes; around the copy engine's limit too
+SIZES = (0, 1, 3, 15, 16, 17, 255, 4097, 65_536, 262_144, 262_145, 1 << 20)  # bytes; also around the copy engine's limit
 GUARD = 32
 
 
@@ -32,7 +32,7 @@ def test_round_the_ring(team, memory, what, dst_at, src_at):
     symmetric, plain = memory
     right, left = (team.me + 1) % team.n_pes, (team.me - 1) % team.n_pes
     signal = team.signals(2)
-    sizes = SIZES if team.n_pes <= 4 else SIZES[(dst_at + src_at) % 2 :: 2]  # many PEs: every other one, in turn
+    sizes = SIZES if team.n_pes <= 4 else SIZES[(dst_at + src_at) % 2 :: 2]  # with many PEs every second size, in turn
     for k, nbytes in enumerate(sizes):
         near, far = (symmetric, plain) if what != "get" else (plain, symmetric)
         dst = near[GUARD + dst_at : GUARD + dst_at + nbytes]
@@ -58,7 +58,7 @@ def test_round_the_ring(team, memory, what, dst_at, src_at):
 
 
 def test_signals_grow(team):
-    """A wait for a value that was passed long ago returns; a larger one than the wait's will do."""
+    """A wait for a value that was passed long ago returns, as does a wait for a lesser value."""
     right, left = (team.me + 1) % team.n_pes, (team.me - 1) % team.n_pes
     x, signal = team.zeros(4, "int64"), team.signals(3)
     for value in (1, 2, 3, 2**31, 2**32 + 5, 2**62 - 1):
@@ -70,7 +70,7 @@ def test_signals_grow(team):
 
 
 def test_a_put_and_a_get_reach_a_pe_that_computes(team):
-    """Which makes no call meanwhile, as PEs of other nodes must see, too."""
+    """The waiting PE makes no call meanwhile, but PEs of other nodes see its memory change."""
     count, far = 3 << 16, team.n_pes - 1
     array, signal = team.full(count, team.me, "int64"), team.signals(1)
     team.barrier()
@@ -87,7 +87,7 @@ def test_a_put_and_a_get_reach_a_pe_that_computes(team):
 
 
 def test_puts_of_one_pe_arrive_in_order(team):
-    """Whatever their size; a source is free again when its put has returned to the host, or in the stream's order."""
+    """A source may be changed after its put has returned to the host, or in the stream's order, whatever the size."""
     far, rng = team.n_pes - 1, np.random.default_rng(1)
     sizes = rng.choice([1, 8, 32768, 32769, 1 << 17, (1 << 17) + 1, 1 << 20], 400, p=[0.4, 0.3, *(0.07,) * 4, 0.02])
     array, signal, source = team.zeros(1 << 20, "uint8"), team.signals(1), device(team, np.zeros(1 << 20, np.uint8))
@@ -103,7 +103,7 @@ def test_puts_of_one_pe_arrive_in_order(team):
 
 
 def test_all_pes_send_much_to_all_others_at_once(team):
-    """16 MiB in all, before any PE receives; and meetings beside it, more than have tags of their own."""
+    """16 MiB in all, before any PE receives; and meetings at the same time, more than there are tags."""
     n, me, count = team.n_pes, team.me, (1 << 21) // team.n_pes
     inbox, signals = team.zeros((n, count), "int64"), team.signals(n)
     team.barrier()
@@ -149,7 +149,7 @@ def test_registered_arrays(team):
 
 
 def test_a_barrier_holds_everyone(team):
-    """No PE is past barrier k while another is before it."""
+    """No PE is past barrier k while another PE is before it."""
     counts = team.zeros(team.n_pes, "int64")
     one = device(team, np.zeros(1, np.int64))
     team.barrier()
@@ -186,7 +186,7 @@ def test_streams_and_events(team):
 
 
 def test_a_receive_of_the_program_takes_nothing_of_the_library(team):
-    """One that takes any tag of any PE, while the library meets, puts and shows signs of life."""
+    """The program receives any tag of any PE, while the library meets, puts and shows signs of life."""
     n, me, words, got = team.n_pes, team.me, team.signals(1), np.zeros(1, np.int64)
     pending = team.comm.Irecv(got)
     assert team.gather(me) == list(range(n))
@@ -205,7 +205,7 @@ def test_a_put_made_before_is_checked_again_once_an_array_is_freed(team):
     for k in (1, 2):
         team.put_signal(x, x, words, k, team.me)
     team.free(x)
-    y = team.zeros(4, "int32")  # at the same place
+    y = team.zeros(4, "int32")  # at the same address
     refused(ValueError, "freed", team.put_signal, x, x, words, 3, team.me)
     team.put_signal(y, y, words, 3, team.me)
     refused(ValueError, "outside this team", team.put_signal, y, y, words, 4, team.n_pes)

@@ -1,4 +1,4 @@
-"""tools/run_tests.py: what fails, errs, crashes or hangs in any rank is shown, and named before the last line."""
+"""tools/run_tests.py: failures, errors, crashes and hangs of any rank are shown, and named before the last line."""
 
 import re
 import sys
@@ -69,7 +69,7 @@ EXIT_ON_TIMEOUT = ("-o", "faulthandler_timeout=3", "-o", "faulthandler_exit_on_t
 
 @pytest.fixture
 def run(tmp_path, monkeypatch, capfd):
-    """A function: the output of tools/run_tests.py, which must fail, and its lines that name a failure."""
+    """A function that returns the output of tools/run_tests.py, which must fail, and the lines that name failures."""
     planted, broken = tmp_path / "test_planted.py", tmp_path / "test_broken.py"
     planted.write_text(PLANTED)
     broken.write_text("import pytest\npytestmark = pytest.mark.mpi\nimport no_such_module\n")

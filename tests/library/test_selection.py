@@ -1,4 +1,4 @@
-"""Which algorithm runs: named, measured, or by its cost; and the same on every PE."""
+"""The algorithm that runs: by its name, by measurements, or by its cost; the same on every PE."""
 
 import argparse
 import math
@@ -14,7 +14,7 @@ from pennympi.kernels.allreduce import TABLE
 from pennympi.selection import choose, find, machine, table
 
 H200 = Limits(max_blocks=132, buffer_bytes=256 << 10)
-# What the constants of the model were read off; the others are counted alike.
+# The measurements from which the model's constants were derived; the others are compared in the same way.
 TRUSTED, WITHIN = ("one_shot", "one_shot_packets", "two_shot", "two_shot_packets"), 2.0
 EXAMPLE = table.Tuned(
     "a note",
@@ -89,9 +89,9 @@ def test_between_and_beyond_the_sizes_that_were_measured():
     times = EXAMPLE.series[0].times_at
     assert times(8) == times(1024) == {"ring": 9.0, "one_shot": 3.0}
     assert times(2048) == {"ring": pytest.approx(9.0)}
-    assert times(8192)["two_shot"] == pytest.approx(10.0)  # half way, by logarithms
+    assert times(8192)["two_shot"] == pytest.approx(10.0)  # half way, in logarithms
     assert times(32768)["two_shot"] == pytest.approx(40.0)
-    assert EXAMPLE.times("float16", 1024) == {"ring": 1.0}  # as bfloat16, which is as wide
+    assert EXAMPLE.times("float16", 1024) == {"ring": 1.0}  # as bfloat16, which has the same size
     assert EXAMPLE.times("float64", 1024)["ring"] == 9.0
     assert selection(Topology((0, 0)), tuned=EXAMPLE).choose("auto", 1024, "float32", "sum").name == "one_shot"
 
@@ -119,7 +119,7 @@ def test_explain_says_what_runs(team, monkeypatch, capsys):
 
 @pytest.mark.mpi(min_size=2)
 def test_tune_writes_what_every_later_team_uses(team, monkeypatch, tmp_path, capsys):
-    """PE 0 alone reads the table: the other PEs have no such file here."""
+    """Only PE 0 reads the table: the other PEs have no such file here."""
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
     monkeypatch.delenv("PENNYMPI_TUNED", raising=False)
     path = find.users_path(team.device_name, team.pe_topology)

@@ -1,4 +1,4 @@
-"""Symmetric arrays are made while a stream waits for a peer, and while one is captured: set-up waits for neither."""
+"""Symmetric arrays are made while a stream waits for a peer, or is captured: set-up waits for neither."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def only_cuda(team):
 
 
 def make(team):
-    """(array, what it must hold) of every way to make one."""
+    """(array, expected content) of every way to make an array."""
     return [
         (team.zeros(5000, "float32"), np.zeros(5000)),
         (team.full(30_001, 3, "int64"), np.full(30_001, 3)),
@@ -32,7 +32,7 @@ def check_and_free(team, made):
 
 
 def test_while_a_stream_waits_for_a_peer(team):
-    """PE 0 waits for a signal that the last PE sends once it has made its arrays, which takes PE 0's."""
+    """PE 0 waits for a signal that the last PE sends after it has made its arrays, for which it needs PE 0."""
     signal, nothing, stream = team.signals(1), team.zeros(0, "float32"), team.stream()
     if team.me == 0:
         team.wait_signal(signal, 1, source=team.n_pes - 1, stream=stream)
@@ -44,7 +44,7 @@ def test_while_a_stream_waits_for_a_peer(team):
 
 
 def test_while_a_stream_is_captured(team):
-    """The strictest mode of capture, which refuses allocations and waits in every thread."""
+    """The strictest mode of capture, which forbids allocations and waits in every thread."""
     import cupy
 
     x, y, stream = team.zeros(100, "float32"), team.full(100, 5, "float32"), team.stream()

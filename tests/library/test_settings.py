@@ -1,4 +1,4 @@
-"""The environment variables: read once a call, one clear error, one page."""
+"""The environment variables: read at each call, one clear error, one page."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from refused import bad_init
 
 import pennympi
 from pennympi import settings
-from pennympi.settings import SETTINGS, SettingError, given, setting
+from pennympi.settings import SETTINGS, SettingError, checked_settings, setting
 
 
 @pytest.fixture(autouse=True)
@@ -74,13 +74,13 @@ BAD = {
 def test_a_bad_value_names_the_variable_the_value_and_the_remedy(monkeypatch, name, text):
     monkeypatch.setenv(name, text)
     with pytest.raises(SettingError, match=f"^{name}='.* cannot be used: .*unset it for the default") as error:
-        given()
+        checked_settings()
     assert len(str(error.value)) < 600 and (repr(text) in str(error.value) or len(text) > 70)
 
 
 @pytest.mark.mpi(min_size=2)
 def test_init_compares_settings_and_arguments(team, monkeypatch):
-    """A setting that is wrong or differs on the last PE is an error on every PE, unless it may differ."""
+    """A setting that is wrong or different on the last PE is an error on every PE, unless it may differ."""
     last, me_last = team.n_pes - 1, team.me == team.n_pes - 1
     pes = ", ".join(f"PE {pe}" for pe in range(last))
     for name, one, other in (
@@ -97,7 +97,7 @@ def test_init_compares_settings_and_arguments(team, monkeypatch):
         patch.setenv("PENNYMPI_TIMEOUT_S", "1e12" if me_last else "60")
         bad_init(team, SettingError, f"PE {last}: PENNYMPI_TIMEOUT_S='1e12' cannot be used")
     for name, one, other in (("heap_bytes", 1 << 20, 2 << 20), ("sms", None, 3)):
-        message = f"{name} is {one} on {pes} and {other} on PE {last}: give init the same {name} on every PE"
+        message = f"{name} is {one} on {pes} and {other} on PE {last}: pass init the same {name} on every PE"
         bad_init(team, ValueError, message, **{name: other if me_last else one})
     for name, bad, error, message in (
         ("heap_bytes", 1e9, TypeError, "heap_bytes must be an int from 4096 to .*, or None, got 1000000000.0"),
@@ -133,14 +133,14 @@ def test_init_compares_topologies_and_names_the_variable(team, monkeypatch, tmp_
     bad_init(team, SettingError, f"is {together} on {pes} and {apart} {by} on PE {last}: {remedy}", topology=argument)
     monkeypatch.setenv("PENNYMPI_TOPOLOGY", "no such file" if me_last else "auto")
     bad_init(team, pennympi.TopologyError, f"PE {last}: PENNYMPI_TOPOLOGY: topology 'no such file' is neither")
-    monkeypatch.chdir(tmp_path)  # a folder of each rank
+    monkeypatch.chdir(tmp_path)  # each rank has a different folder
     (tmp_path / "nodes.toml").write_text(f"[[node]]\npes = 1\ncount = {n}\n" if me_last else f"[[node]]\npes = {n}\n")
     monkeypatch.setenv("PENNYMPI_TOPOLOGY", "nodes.toml")
     same_name = rf"topology is nodes.toml {by} of \(\(0, 0.* on {pes} and nodes.toml {by} of \(\(0, 1.* on PE {last}: "
     bad_init(team, SettingError, same_name)
     monkeypatch.setenv("PENNYMPI_TOPOLOGY", together if me_last else apart)
     with pennympi.init(team.comm, topology="auto", heap_bytes=16 << 20 if team.backend == "host" else None):
-        pass  # the variable says nothing then
+        pass  # the variable has no effect then
 
 
 def test_the_users_folders_follow_xdg(monkeypatch):

@@ -1,4 +1,4 @@
-"""Memory that the PEs of a node share: how it is made, how long it lives, and the message where it can't be had."""
+"""Memory that the PEs of a node share: its set-up, its life, and the message if there is none."""
 
 import errno
 import os
@@ -42,7 +42,7 @@ def test_memory_that_one_pe_can_not_make(monkeypatch):
 
 @pytest.mark.parametrize(("which", "output"), [("NOFILE", "the table.*ulimit -n"), ("AS", "a symmetric heap.*ulimit -v")])
 def test_init_without_descriptors_or_address_space_on_one_pe(team, which, output):
-    """MPI's own are open by now; ours are refused, and the team that is there goes on."""
+    """MPI's descriptors are open at this time; further descriptors are refused, and the open team goes on."""
     limit, comm, result = getattr(resource, f"RLIMIT_{which}"), WORLD.Dup(), "no error"
     WORLD.Barrier()
     os.close(lowest := os.dup(0))
@@ -70,7 +70,7 @@ def test_a_heap_larger_than_the_memory(team):
 
 @pytest.mark.parametrize("odd", [0, N_PES - 1])
 def test_pages_that_one_pe_can_not_have(team, monkeypatch, odd):
-    """The node runs out of memory when an array is made: an error on every PE, and what there is can be used."""
+    """If the node has no memory for an array, every PE gets an error, and other arrays can be used."""
     with pennympi.init(backend="host", heap_bytes=64 * MIB) as small:
         x = small.full(100, 1, "int32")
         held = small._backend.heap._reserved_bytes

@@ -1,4 +1,4 @@
-"""A node is what can share memory: PEs that can't map one another's are on several nodes, and use MPI."""
+"""PEs that can't map each other's memory are on different nodes, and use MPI."""
 
 import os
 import subprocess
@@ -14,7 +14,7 @@ APART = ("unshare", "--user", "--map-root-user")
 
 
 def named(reached, hosts):
-    """Which PEs get one name."""
+    """The PEs with the same name."""
     made = nodes.named_apart([Process(host, pe, "machine") for pe, host in enumerate(hosts)], reached)
     return [[one.node for one in made].index(process.node) for process in made]
 
@@ -24,9 +24,9 @@ def named(reached, hosts):
     [
         ([{1, 2}, {0, 2}, {0, 1}], "aaa", [0, 0, 0]),
         ([set(), set(), set()], "aaa", [0, 1, 2]),
-        ([{1}, {0}, {3}, {2}], "aaaa", [0, 0, 2, 2]),  # two containers of two
-        ([{1, 2}, {2}, {1}], "aaa", [0, 1, 1]),  # the first may look into the others, not they into it
-        ([set(), {0}, {0}], "aaa", [0, 0, 0]),  # only the first PE is asked
+        ([{1}, {0}, {3}, {2}], "aaaa", [0, 0, 2, 2]),  # two containers with two PEs each
+        ([{1, 2}, {2}, {1}], "aaa", [0, 1, 1]),  # the first PE can map the others' memory, but they can't map its memory
+        ([set(), {0}, {0}], "aaa", [0, 0, 0]),  # only maps of the first PE count
         ([set(), {2}, {0, 1}], "aaa", [0, 1, 0]),
         ([{2}, {3}, {0}, {1}], "abab", [0, 1, 0, 1]),
         ([set(), {3}, set(), {1}], "abab", [0, 1, 2, 1]),
@@ -39,7 +39,7 @@ def test_all_of_a_node_map_the_memory_of_its_first(reached, hosts, first_of_each
 def test_a_piece_is_known_by_what_it_holds(tmp_path):
     with nodes._piece() as (fd, mark):
         pid = os.getpid()
-        assert nodes._maps(pid, fd, mark) and not nodes._maps(pid, fd, mark[::-1])  # of another process of that number
+        assert nodes._maps(pid, fd, mark) and not nodes._maps(pid, fd, mark[::-1])  # of another process
         (tmp_path / "short").write_bytes(b"1")
         with open(tmp_path / "short", "r+b") as short:
             assert not nodes._maps(pid, short.fileno(), mark)
@@ -50,12 +50,13 @@ def test_a_piece_is_known_by_what_it_holds(tmp_path):
     ("apart", "found"), [((0, 1), "[[0], [1]]"), ((1,), "[[0], [1]]"), ((0,), "[[0, 1]]"), ((), "[[0, 1]]")]
 )
 def test_user_namespaces(apart, found):
-    """Both ranks in one of its own, or one of them: the other one may then look into it, but not it into the other."""
+    """Both ranks in a namespace of its own, or one of them: the other rank can then map its memory, and not vice
+    versa."""
     if subprocess.run([*APART, "true"], capture_output=True).returncode:
         pytest.skip("this machine refuses user namespaces")
     program = 'case " $0 " in *" ${PMI_RANK:-$OMPI_COMM_WORLD_RANK} "*) exec $APART "$@";; esac; exec "$@"'
     command = [mpirun(), "-np", "2", "sh", "-c", program, " ".join(map(str, apart)), sys.executable]
-    # MPI itself must not read the memory of another rank by the kernel.
+    # MPI must not read the memory of other ranks through the kernel either.
     env = {
         "APART": " ".join(APART),
         "PENNYMPI_BACKEND": "host",

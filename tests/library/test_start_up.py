@@ -1,4 +1,4 @@
-"""What a start costs, and the line that is printed while it takes long: the library's timings, and what it imports."""
+"""The time of a start, and the line that is printed if it is long: the library's timings, and its imports."""
 
 import os
 import subprocess
@@ -96,7 +96,7 @@ print(len(refreshed))
 
 
 def test_machine_code_from_the_cache_needs_no_registries_of_numba(tmp_path):
-    """Which take longer to load than all the rest of a start."""
+    """These modules take longer to load than the rest of a start."""
     env = os.environ | {"PENNYMPI_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
     for _ in ("made", "loaded"):
         ended = subprocess.run([sys.executable, "-c", REFRESHED], env=env, capture_output=True, text=True, timeout=120)

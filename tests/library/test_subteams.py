@@ -36,12 +36,12 @@ def test_split(team, split):
     comm = world.Split(color, key)
     reduce_in(comm)
     comm.Free()
-    x = team.allreduce(team.full(9, 1, "int8"))  # the team of all is as good as before
+    x = team.allreduce(team.full(9, 1, "int8"))  # the team of all PEs still works
     assert same(x, np.full(9, team.n_pes))
 
 
 def test_a_program_may_listen_to_any_message_where_it_makes_a_team():
-    """As a task farm does.  The library sends nothing on the communicator that it is given."""
+    """A task farm: the library sends nothing on the program's communicator."""
     comm = MPI.COMM_WORLD.Dup()
     heard = [comm.Irecv(bytearray(4096), MPI.ANY_SOURCE, MPI.ANY_TAG) for _ in range(comm.size)]
     reduce_in(comm)
@@ -69,7 +69,7 @@ def job():
 @pytest.mark.mpi(min_size=2)
 @pytest.mark.parametrize("first", ["a part", "two halves", "not on all"])
 def test_a_team_that_is_no_part_of_the_first(job, first):
-    """Every PE gets the same error, whatever its own first team was."""
+    """Every PE gets the same error, whatever its first team was."""
     world = MPI.COMM_WORLD
     low, n = world.size // 2, world.size
     group, strangers = {
@@ -81,12 +81,12 @@ def test_a_team_that_is_no_part_of_the_first(job, first):
     assert ranks_in_first_team(job, world.group) == tuple(range(n))
     assert ranks_in_first_team(job, world.group.Incl(range(n - 1, -1, -1))) == tuple(range(n - 1, -1, -1))
     names = ", ".join(map(str, list(strangers)[:8]))
-    with pytest.raises(pennympi.Unsupported, match=f"PEs {names} (was|were) not .*: make a team over MPI.COMM_WORLD"):
+    with pytest.raises(pennympi.Unsupported, match=f"PEs? {names} of .* (was|were) not .*: first make a team"):
         ranks_in_first_team(job, group)
 
 
 def row_or_column(kind, turn=0):
-    """This PE's row or column; every second turn has its PEs in reverse."""
+    """The team of this PE's row or column; every second one has its PEs in reverse."""
     world = MPI.COMM_WORLD
     width = next(k for k in range(world.size, 0, -1) if k * k <= world.size and world.size % k == 0)
     color = world.rank // width if kind == "row" else world.rank % width
@@ -94,19 +94,19 @@ def row_or_column(kind, turn=0):
 
 
 def test_teams_of_a_grid_interleaved(team):
-    """Random calls of the row's, the column's and the world's team; after a round one of them ends and is made again."""
+    """Random calls of the teams of a row, of a column and of all; after a round one of them ends and is made again."""
     shared = random.Random(team.n_pes)
-    if team.backend == "cuda":  # only this team can make the heap larger: here for 20 workspaces of each team
+    if team.backend == "cuda":  # only this team can enlarge the heap, here for 20 workspaces of each team
         team.free(team.empty(60 * team._backend.max_blocks << 20, "uint8"))
     comms = {kind: row_or_column(kind) for kind in ("row", "column")}
     teams = {kind: pennympi.init(comm) for kind, comm in comms.items()} | {"world": team}
     streams = [None, team.stream(), team.stream("high")]
     for turn in range(3):
-        # What a team calls is drawn by its PEs alone; in which order the teams take their turns, by all.
+        # Only the PEs of a team draw its calls; all PEs draw the order in which the teams take turns.
         drawn = {kind: random.Random(str((turn, kind, one.gather(team.me)))) for kind, one in teams.items()}
         calls = {kind: Calls(one, drawn[kind], 20) for kind, one in teams.items()}
         for kind in shared.sample([*teams] * 20, 60):
-            calls[kind].one(streams)
+            calls[kind].run_next(streams)
             if shared.random() < 0.1:
                 teams[kind].barrier()
         for one in calls.values():

@@ -1,4 +1,4 @@
-"""Symmetric arrays: their making, their end, and a heap that is full."""
+"""Symmetric arrays: their making, their end, and a full heap."""
 
 import ml_dtypes
 import numpy as np
@@ -32,7 +32,7 @@ def test_shapes(team, shape):
 
 
 def test_dtypes_that_nobody_names(team):
-    """As NumPy's and CuPy's: float64, or the value's own."""
+    """The default dtype is that of NumPy and CuPy: float64, or that of the value."""
     made = [team.empty(3), team.zeros(3), team.full(3, 0.5)]
     assert [x.dtype for x in made] == [np.float64] * 3
     assert same(made[1], np.zeros(3)) and same(made[2], np.full(3, 0.5))
@@ -79,7 +79,7 @@ def test_pes_that_differ(team, odd):
 @pytest.mark.mpi(min_size=2)
 @pytest.mark.parametrize("odd", ["gather", "free"])
 def test_pes_that_meet_for_different_things(team, odd):
-    """An error on every PE that names both calls; afterwards the PEs can meet again."""
+    """Every PE gets an error that names both calls; afterwards the PEs can meet again."""
     arrays, last = [team.zeros(3, "float32") for _ in range(2)], team.me == team.n_pes - 1
     calls = {"gather": lambda: team.gather(1), "free": lambda: team.free(arrays[1])}
     text = r"free of .* in gather \(call " if odd == "gather" else r" array \d+ \(call .* array \d+ \(call "
@@ -103,18 +103,18 @@ def test_a_full_heap(team):
         half = small.full(1 << 20, 9, "uint8")
         assert same(half[-3:], [9, 9, 9]) and same(kept, np.full(1000, small.me))
         small.free(half)
-        for _ in range(300):  # of 1 MiB each
+        for _ in range(300):  # each of 1 MiB
             small.free(small.empty(1 << 20, "uint8"))
         usable(small)
 
 
 def test_a_heap_that_is_too_small_for_a_team(team):
-    """Even its own words do not fit: an error on every PE, and the next team is made as if nothing had been."""
+    """Not even the words of the team fit: every PE gets an error, and the next team is not affected."""
     if team.backend != "host":
         pytest.skip("the heap of NVSHMEM grows")
     jobs = len(open_jobs)
     for _ in range(2):
-        with pytest.raises(pennympi.SymmetricHeapExhausted, match="free arrays, or give more by init.heap_bytes"):
+        with pytest.raises(pennympi.SymmetricHeapExhausted, match="free arrays, or ask for more by init.heap_bytes"):
             pennympi.init(team.comm, heap_bytes=4096)
         assert len(open_jobs) == jobs
     with pennympi.init(team.comm, heap_bytes=128 << 20) as small:

@@ -1,4 +1,4 @@
-"""Threads: what two threads do with one team at a time is right or refused; in turns it is right."""
+"""Threads: calls of two threads on a team at the same time are right or refused; in turns they are right."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.mpi
 
 
 def together(*programs):
-    """Run each on a thread of its own at the same time.  Returns what they raised."""
+    """Run each program on its own thread at the same time.  Returns the exceptions."""
     errors, start = [], threading.Barrier(len(programs))
 
     def run(program):
@@ -64,7 +64,7 @@ def test_a_call_in_the_midst_of_another_is_refused(team):
                 call()
             except TwoThreads as error:
                 found.append(str(error))
-        np.asarray(signals)[0] = 1  # the first may go on
+        np.asarray(signals)[0] = 1  # the first thread may go on
 
     x = team.zeros(10, "float32")
     plan = team.plan_allreduce(x)

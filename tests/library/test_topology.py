@@ -1,4 +1,4 @@
-"""Nodes laid by name and by file, rings in closed form, NICs and links from what the system tells, the table."""
+"""Nodes by name and by file, rings in closed form, NICs and links from the system's files, the table."""
 
 import json
 import sys
@@ -39,7 +39,7 @@ def test_a_file(tmp_path):
     file = tmp_path / "nodes.toml"
     file.write_text("[[node]]\ncount = 2\npes = 2\nrails = [1, 0]\n[[node]]\npes = [6, 1, 3]\nrails = [0, 1, 0]\n")
     layout = lay(str(file), 7)
-    assert layout.node_of == (0, 2, 0, 2, 1, 1, 2)  # numbers go to the PEs that no list names
+    assert layout.node_of == (0, 2, 0, 2, 1, 1, 2)  # PEs that no list names get the free numbers
     assert layout.rail_of == (1, 0, 0, 1, 1, 0, 0)  # in order of PE, whatever the order of the list
 
 
@@ -61,7 +61,7 @@ WRONG_FILES = [  # (text, the message)
 
 @pytest.mark.parametrize(("text", "printed"), WRONG_FILES, ids=range(len(WRONG_FILES)))
 def test_a_wrong_file(tmp_path, text, printed):
-    """The one sentence names the file, the table where there is one, and what is wrong; it is not a page."""
+    """The sentence names the file, the table if there is one, and the mistake; it is not a page."""
     file = tmp_path / "nodes.toml"
     file.write_text(text)
     with pytest.raises(TopologyError, match=printed) as error:
@@ -87,12 +87,12 @@ def test_a_wrong_name(name, printed):
 
 @pytest.mark.parametrize(
     ("n_nodes", "each", "rails", "turned"),
-    # turned: crossings that change rails; with two rails an odd number of nodes can't do without
+    # turned: crossings that change rails; with two rails an odd number of nodes needs them
     [(2, 2, (), 0), (2, 8, (), 0), (4, 4, (), 0), (8, 2, (), 0), (3, 4, (), 0), (2, 3, (), 0), (5, 3, (), 0),
      (16, 1, (), 0), (3, 2, (), 2), (2, 8, (0, 0, 1, 1, 2, 2, 3, 3), 0), (3, 4, (3, 1, 1, 3), 2), (2, 4, (5,) * 4, 0)],
 )  # fmt: skip
 def test_rings_over_nodes(n_nodes, each, rails, turned):
-    """Each ring meets every PE once and each node once, and every rail carries one ring out and one ring in."""
+    """Each ring visits every PE once and each node once, and every rail carries a ring out and a ring in."""
     topology = nodes_of(n_nodes, each, rails)
     found = rings(topology)
     assert len(found) == n_rings(topology) == len(set(topology.rails)) and not no_rings(topology)
@@ -110,7 +110,7 @@ def test_rings_over_nodes(n_nodes, each, rails, turned):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 15, 16])
 def test_rings_of_one_node(n):
-    """No link is used twice in a direction; of an even number of PEs those of one matching are idle."""
+    """No link is used twice in a direction; for an even number of PEs the links of one matching are idle."""
     found = rings(nodes_of(1, n))
     links = Counter(link for ring in found for link in zip(ring, ring[1:] + ring[:1], strict=True))
     assert all(sorted(ring) == list(range(n)) for ring in found) and set(links.values()) == {1}
@@ -129,7 +129,7 @@ def test_refusals():
 
 
 def device_at(root, *path, numa=0):
-    """A device of a pretended sysfs, and its link in bus/pci."""
+    """A device in a pretended sysfs, and its link in bus/pci."""
     folder = root.joinpath("devices", *path)
     folder.mkdir(parents=True)
     (folder / "numa_node").write_text(f"{numa}\n")
@@ -179,13 +179,13 @@ def test_nics_and_distances(tmp_path):
     assert distance(location, location) == "X"
     assert distance(location, location_of_bus_id("0000:99:00.0", tmp_path)) == "?"
     serving = inter_node_nics(found)
-    assert [nic.name for nic in serving] == ["mlx5_2", "mlx5_10"]  # as fast as any that is up
+    assert [nic.name for nic in serving] == ["mlx5_2", "mlx5_10"]  # as fast as any NIC that is up
     assert assign_nics([location, location], serving) == [1, 1]
     assert assign_nics([PciLocation()] * 3, serving) == [0, 1, 0]
 
 
 def test_nvlinks(monkeypatch):
-    """Links 0 to 3 lead to a GPU, a switch, a switch and nowhere; there are no others."""
+    """Links 0 to 3 lead to a GPU, a switch, a switch and nowhere; there are no further links."""
     fake = SimpleNamespace(
         init_v2=lambda: None,
         device_get_handle_by_pci_bus_id_v2=lambda bus_id: bus_id,

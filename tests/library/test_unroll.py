@@ -1,4 +1,4 @@
-"""Static loops and parameters: what is written out, and what is refused."""
+"""Static loops and parameters: their expansion, and what is refused."""
 
 import dis
 import linecache
@@ -90,7 +90,7 @@ def loop_of(n):
 def test_closures_and_no_turns():
     assert loop_of(2)((5, 6, 7)) == (5, 6)
     assert loop_of(0)((5,)) == ()
-    assert loop_of(2).__code__ != loop_of(3).__code__  # which the key of machine code is made of
+    assert loop_of(2).__code__ != loop_of(3).__code__  # the key of machine code depends on it
 
 
 def test_conditions_of_constants():

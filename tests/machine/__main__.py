@@ -1,10 +1,10 @@
-"""Let the machine work for as long as wanted:
+"""Run the machine for a number of minutes:
 
     python -m tests.machine --minutes 60                       every algorithm, network and kind of array, and mixtures
     python -m tests.machine --algorithms tree ring --network any_order
     python -m tests.machine --algorithms allreduce/tree --network any_order --program 1234/5     one program again
 
-It prints the first fault of each case that fails, with the seed of its program, and how often it failed.
+The program prints the first fault of each case that fails, with its seed, and how often the case failed.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def main() -> int:
         turn += 1
         try:
             run(case, args.program or f"{args.seed}/{turn}", args.calls * min(len(case.algorithms), 3))
-        except Exception as fault:  # of a kernel, whatever it is
+        except Exception as fault:  # kernels raise many types
             failed[case] += 1
             if failed[case] == 1:
                 print(f"{type(fault).__name__}: {fault}\n    {'; '.join(fault.__notes__)}", flush=True)

@@ -1,4 +1,4 @@
-"""A user's arrays on every PE, and what they hold before a call and after it."""
+"""A user's arrays on every PE, and their contents before a call and after it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -11,8 +11,8 @@ from pennympi.simulator.faults import Fault
 from pennympi.simulator.launches import DTYPES
 from pennympi.simulator.memory import SCRIBBLE
 
-ARRAY_BYTES = 1 << 16  # of one of a user's arrays
-ARRAYS = 5  # symmetric ones, and as many plain ones
+ARRAY_BYTES = 1 << 16  # of each array of a user
+ARRAYS = 5  # so many symmetric arrays, and as many plain ones
 
 
 class Arrays:
@@ -38,12 +38,12 @@ class Arrays:
         self.of(pe, at)[:] = SCRIBBLE
 
     def must_be_scribbled(self, pe: int, at: int) -> None:
-        """Raises Fault if a PE wrote between two calls, except for a PE that gave up."""
+        """Raises Fault if a PE wrote to the array between two calls, except for a PE that gave up."""
         if not self.machine.patience.gave_up[pe] and (self.of(pe, at) != SCRIBBLE).any():
             raise Fault(f"an array of PE {pe} was written after the call that it belonged to")
 
     def must_all_be_scribbled(self) -> None:
-        """The same of all arrays of all PEs."""
+        """``must_be_scribbled`` for all arrays of all PEs."""
         for pe in range(self.machine.n_pes):
             for at in self.symmetric + self.plain:
                 self.must_be_scribbled(pe, at)
@@ -58,7 +58,7 @@ def must_be(found: np.ndarray, wanted: np.ndarray) -> None:
 
 @dataclass
 class Held:
-    """What one PE's arrays hold: (address, first byte, data) before a call, and after it."""
+    """Contents of one PE's arrays, (address, first byte, data) each, before a call and after it."""
 
     before: list[tuple[int, int, np.ndarray]] = field(default_factory=list)
     after: list[tuple[int, int, np.ndarray]] = field(default_factory=list)
@@ -73,7 +73,7 @@ class Held:
         self.arrays.add(at)
 
     def begin(self, arrays: Arrays, pe: int) -> Callable[[], None]:
-        """The moment at which a call begins on this PE."""
+        """A function for the moment at which the call begins on this PE."""
 
         def at_once() -> None:
             for at in sorted(self.arrays):
@@ -84,7 +84,7 @@ class Held:
         return at_once
 
     def end(self, arrays: Arrays, pe: int) -> Callable[[], None]:
-        """The moment at which it is over: right, and nothing else touched; then the arrays are another's."""
+        """A function for the moment at which the call ends: it checks all bytes, and frees the arrays for other calls."""
 
         def at_once() -> None:
             for at in () if arrays.machine.patience.gave_up[pe] else sorted(self.arrays):
@@ -99,7 +99,7 @@ class Held:
 
 
 def values(rng: Random, n_pes: int, count: int, dtype: str) -> list[np.ndarray]:
-    """Of each PE, count elements whose sums are exact."""
+    """(count,) elements of each PE, whose sums are exact."""
     item = DTYPES[dtype][0]
     numbers = np.random.default_rng(rng.getrandbits(32)).integers(0, 100, (n_pes, count))
     return list(numbers.astype(item))

@@ -18,7 +18,7 @@ Counts = list[list[int]]  # [i][j]: elements that PE i has for PE j
 
 
 def drawn(table: str, rng: Random, n: int) -> Counts:
-    """Counts: equal ones, none, all to one PE, or any."""
+    """Random counts: equal ones, zeros, all to one PE, or any."""
     most = rng.choice((1, 20, 120))
     kind = rng.choice(("any", "any", "many zeros", "one PE", "equal"))
     one = rng.randrange(n)
@@ -69,7 +69,7 @@ def by_counts(
     item = DTYPES[dtype][0].itemsize
     elem = item if reduces else rng.choice((1, 2, 8, 16))
     right, packed, in_place = drawn(table, rng, n), rng.random() < 0.5, rng.random() < 0.4
-    if table == "all_to_allv" and in_place:  # what two PEs swap has one length
+    if table == "all_to_allv" and in_place:  # two PEs swap parts of one length
         right = [[right[min(i, j)][max(i, j)] for j in range(n)] for i in range(n)]
     plan = team.small_plan(algorithm, rng.choice((0, 0, 40)), dtype)
     words = f"{table} of parts of {dtype} x {elem}, by {algorithm.name}, plan {plan_number}"
@@ -87,7 +87,7 @@ def by_counts(
         elif table == "all_to_allv" and in_place:
             sent = taken = [s if s != right[pe][j] else t for j, (s, t) in enumerate(zip(sent, taken, strict=True))]
         sends, takes = starts_of(sent, rng, packed or reduces), starts_of(taken, rng, packed)
-        at_start = [0] * n  # where an array is one part
+        at_start = [0] * n  # the starts in an array that is one part
         if reduces:
             takes = at_start
         elif table == "all_gatherv" and not in_place:
@@ -114,7 +114,7 @@ def by_counts(
             src_elems, out_elems = taken[pe], end_of(takes, taken)
             if in_place:
                 src, src_elems = out, out_elems
-        packed_too = packed and rng.random() < 0.5  # then the kernel finds the starts itself
+        packed_too = packed and rng.random() < 0.5  # the kernel then adds up the starts
         args = {
             "out": out, "src": src, "src_elems": src_elems, "elem_bytes": elem, "n_elems": 0,
             "out_elems": out_elems - (lacks or {}).get(pe, 0),

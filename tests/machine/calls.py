@@ -1,4 +1,4 @@
-"""Random calls of the collectives, and what each must give."""
+"""Random calls of the collectives, and their right results."""
 
 import numpy as np
 from greenlet import getcurrent
@@ -12,9 +12,9 @@ from .team import Team, prepared
 
 
 def collective(team: Team, table: str, algorithm: Algorithm, number: int, plan_number: int = 0) -> list[list[Launch]]:
-    """One call of an algorithm with random arguments: of each PE, the launches in its stream.
+    """One call of an algorithm with random arguments: the launches in the stream of each PE.
 
-    plan_number: in the words that describe it, and in nothing else
+    plan_number: only part of the call's description
     """
     if table in BY_COUNTS:
         return by_counts(team, table, algorithm, number, plan_number)
@@ -80,7 +80,7 @@ def collective(team: Team, table: str, algorithm: Algorithm, number: int, plan_n
 
 
 def copies(team: Team, algorithm: Algorithm, first: Launch, out: int, count: int, item: int, me: int) -> list[Launch]:
-    """What follows in the stream where the copy engines spread the chunks."""
+    """The launches that follow where the copy engines spread the chunks."""
     if algorithm.copied is None or algorithm.meet is None:
         return []
     n, chunk = team.n, algorithm.copied(count, team.n)

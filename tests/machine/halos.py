@@ -1,4 +1,4 @@
-"""Exchanges of halos, as ``stencil/grid/exchange.py`` launches them; what is read of a halo stays until it is read."""
+"""Exchanges of halos, as ``stencil/grid/exchange.py`` launches them; a halo stays until its readers are done."""
 
 import math
 from collections.abc import Callable
@@ -31,7 +31,7 @@ DIRECT_FROM_LINE_BYTES = (0, 16)
 
 
 def decomposition(rng: Random, n_pes: int) -> Decomposition:
-    """A small grid, cut in any way that leaves each PE as many points as the halo takes."""
+    """A small random grid, in which each PE has as many points as the halo takes."""
     n = rng.randint(1, 3)
     dims = rng.choice(list(factorings(n_pes, [0] * n)))
     halo = tuple(rng.randint(0, 2) for _ in dims)
@@ -41,7 +41,7 @@ def decomposition(rng: Random, n_pes: int) -> Decomposition:
 
 
 def array_of(machine: Machine, grid: Decomposition, pe: int, address: int, dtype: np.dtype) -> np.ndarray:
-    """PE ``pe``'s part of the field whose first element lies at an address, with its halo."""
+    """PE ``pe``'s part, with its halo, of the field whose first element is at an address."""
     layout = layout_of(grid, pe, dtype.itemsize)
     rows = machine.memory.elements(pe, address, math.prod(layout.stored), dtype).reshape(layout.stored)
     return rows[..., : layout.shape[-1]]
@@ -56,7 +56,7 @@ def new_field(machine: Machine, grid: Decomposition, dtype: Any) -> ArrayView:
 
 
 def halos_of(machine: Machine, rng: Random, grid: Decomposition, fields: list[ArrayView], corners: bool) -> list[Halo]:
-    """An exchange of fields, on each PE."""
+    """An exchange of fields, for each PE."""
     n = machine.n_pes
     by_pointer = [[machine.network.by_pointer(p, q) for q in range(n)] for p in range(n)]
     topology = replace(machine.topology, packets=rng.random() < 0.7)
@@ -99,7 +99,7 @@ class Halos:
             self.array(pe, which)[inner] = self.points(which, k)[whole]
 
     def read(self, pe: int, k: int) -> None:
-        """A kernel of the user's, which reads the fields for some time."""
+        """A user's kernel, which reads the fields for some time."""
         block: Any = getcurrent()
         for _ in range(4):
             for which in range(len(self.fields)):

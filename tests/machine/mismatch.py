@@ -1,4 +1,4 @@
-"""Programs in which some PEs make another call of the same algorithm than the others do."""
+"""Programs in which some PEs make a different call of the same algorithm."""
 
 from collections.abc import Callable
 from random import Random
@@ -13,12 +13,12 @@ from .calls import collective
 from .program import PLAIN, PROGRAMS, SYMMETRIC, TABLES, Case, runs_on
 from .team import Team, place_for
 
-WORDS, ALL = "words", "all"  # the other call differs in its description only, as with another op; in all that it may
+WORDS, ALL = "words", "all"  # the calls differ only in their description, as with another op; or in everything
 ROOTED = ("broadcast", "reduce")
 
 
 def run_mismatch(table: str, name: str, network: str, differs: str, seed: str) -> bool:
-    """Right calls, a call that some PEs make otherwise, and right calls.  Returns whether a PE noticed it.
+    """Right calls, a call that differs on some PEs, and right calls.  Returns whether a PE noticed the difference.
 
     Raises Fault for a wrong result of a PE that has not given up, for an access outside an object, and where no PE
     notices it though a PE had to wait.
@@ -38,7 +38,7 @@ def run_mismatch(table: str, name: str, network: str, differs: str, seed: str) -
     mixed = [(other if pe in others else one)[pe] for pe in range(team.n)]
     team.issue(mixed)
     roots = {streams[0].known["root"] for streams in mixed}
-    waited = len(roots) == 1 or table not in ROOTED  # else no PE need wait, and the next rendezvous finds it
+    waited = len(roots) == 1 or table not in ROOTED  # without a wait, the next rendezvous finds the mismatch
     for number in range(before + 1, before + 1 + rng.randrange(3) * waited):
         team.issue(collective(team, table, algorithm, number))
     with team.noted(f"{table}/{name} on {network}, {differs}; {others} differ; seed {seed!r}"):
@@ -57,9 +57,9 @@ def differing(network: str, rng: Random, runs: Callable[[Topology], bool], plain
 
 
 def run_other_counts(table: str, name: str, network: str, seed: str) -> set[int]:
-    """Right calls, and one in which a PE has other counts, or an out that is too small.  Why PEs have refused it.
+    """Right calls, then one for which a PE has wrong counts or too small an out.  Returns why PEs have refused it.
 
-    Raises Fault for an access outside an object, and as ``run_mismatch``.
+    Raises Fault for an access outside an object, and where ``run_mismatch`` does.
     """
     rng, algorithm = Random(seed), TABLES[table][name]
     team = differing(network, rng, lambda topology: runs_on(algorithm, topology), network in (POINTER, COPIED))
@@ -67,7 +67,7 @@ def run_other_counts(table: str, name: str, network: str, seed: str) -> set[int]
     odd, more, lacks = rng.randrange(n), rng.choice((-1, 1, 40)), rng.random() < 0.3
     i, j = (odd, (odd + rng.randrange(1, n)) % n) if rng.random() < 0.5 else ((odd + rng.randrange(1, n)) % n, odd)
     if table == "reduce_scatterv":
-        j = n - 1  # PEs in front of it have right results
+        j = n - 1  # the PEs before PE j have right results
     changed = {"all_gatherv": lambda a, b: a == i, "reduce_scatterv": lambda a, b: b == j}
 
     def other(right: Counts) -> Counts:

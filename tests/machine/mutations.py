@@ -1,6 +1,6 @@
-"""Faults that are planted in a kernel: its syntax tree with one thing changed.
+"""Faults that are planted in a kernel: one change in its syntax tree.
 
-``plant`` applies a mutation to a kernel, or to a plain function that it calls, directly or through another function.
+``plant`` applies a mutation to a kernel, or to a plain function that the kernel calls directly or indirectly.
 """
 
 import ast
@@ -16,13 +16,13 @@ from pennympi.compile.reads import globals_read
 from pennympi.kernels import block
 from pennympi.kernels.records import Message
 
-PARITIES = {1: 0, 3: 1}  # of a mask: how many places messages take in turn
+PARITIES = {1: 0, 3: 1}  # mask: for how many slots messages take turns
 
 
 @dataclass(frozen=True)
 class Mutation:
     """One change.  kind: see ``KINDS``;  name: of the primitive;  at: which of its calls, in the order of the source
-    helper: the plain function that is changed; "" for the kernel itself, and for "one buffer" also all that it calls"""
+    helper: the plain function that changes; "" for the kernel itself, and for "one buffer" also all that it calls"""
 
     kind: str
     name: str = ""
@@ -35,7 +35,7 @@ class Mutation:
 
 
 class Change(ast.NodeTransformer):
-    """Applies a mutation; ``done`` says whether the function had what it changes."""
+    """Applies a mutation; ``done`` says whether the function had a place for it."""
 
     def __init__(self, mutation: Mutation):
         self.mutation, self.seen, self.done = mutation, 0, False
@@ -62,18 +62,18 @@ class Change(ast.NodeTransformer):
 
 
 def drop(node: ast.Expr, call: ast.Call) -> Any:
-    """The call is left out."""
+    """Leave the call out."""
     return ast.copy_location(ast.Pass(), node)
 
 
 def early(node: ast.Expr, call: ast.Call) -> Any:
-    """It waits for the epoch before, or tells the epoch after."""
+    """Wait for the epoch before, or signal the epoch after."""
     call.args[2] = ast.BinOp(call.args[2], ast.Sub(), ast.Constant(1))
     return node
 
 
 def signal_first(node: ast.Expr, call: ast.Call) -> Any:
-    """The signal of a put_signal before its put."""
+    """Send the signal of a put_signal before its put."""
     ctx, message, word, value = call.args
     fields: list[ast.expr] = [ast.Attribute(message, name, ast.Load()) for name in Message._fields]
     tell = ast.Call(ast.Name("signal", ast.Load()), [ctx, word, value, fields[-1]], [])
@@ -82,12 +82,12 @@ def signal_first(node: ast.Expr, call: ast.Call) -> Any:
 
 
 def apart(node: ast.Expr, call: ast.Call) -> Any:
-    """A put and a signal without a fence between them, in place of a put_signal."""
+    """Send a put and a signal without a fence between them, in place of a put_signal."""
     return list(reversed(signal_first(node, call)))
 
 
 def beside(node: ast.Expr, call: ast.Call) -> Any:
-    """The message goes 16 elements of 4 bytes beside its place."""
+    """Send the message to 16 elements of 4 bytes after its place."""
     message = call.args[1]
     dst = ast.BinOp(ast.Attribute(message, "dst", ast.Load()), ast.Add(), ast.Constant(64))
     call.args[1] = ast.Call(ast.Attribute(message, "_replace", ast.Load()), [], [ast.keyword("dst", dst)])
@@ -104,7 +104,7 @@ KINDS: dict[str, Callable[[ast.Expr, ast.Call], Any]] = {
 
 
 def changed(function: FunctionType, mutation: Mutation) -> FunctionType | None:
-    """The function with the mutation, among the same globals, or None if it has nothing to change."""
+    """The function with the mutation, among the same globals, or None if the function has no place for it."""
     change = Change(mutation)
     tree = change.visit(ast.parse(textwrap.dedent(inspect.getsource(function))))
     made: dict[str, Any] = {}
@@ -115,7 +115,7 @@ def changed(function: FunctionType, mutation: Mutation) -> FunctionType | None:
 
 
 def helpers(function: FunctionType) -> dict[str, FunctionType]:
-    """The plain functions that a function calls, and that these call, by name."""
+    """The plain functions that a function calls, directly or indirectly, by name."""
     found: dict[str, FunctionType] = {}
     for (name, *_), value in globals_read(function).items():
         if type(value) is FunctionType and not hasattr(value, "is_primitive"):
@@ -133,7 +133,7 @@ def replaced(patch: Any, kernel: FunctionType, name: str, other: Any) -> None:
 
 
 def plant(patch: Any, kernel: FunctionType, mutation: Mutation) -> FunctionType:
-    """Change the helpers that the mutation names, and return the kernel, which may be changed itself."""
+    """Change the helpers that the mutation names, and return the kernel, itself changed if the mutation says so."""
     every = {"": kernel} | helpers(kernel)
     names = [*every] if mutation.kind == "one buffer" and not mutation.helper else [mutation.helper]
     found = {name: clone for name in names if (clone := changed(every[name], mutation))}

@@ -30,7 +30,7 @@ class Exchanges:
         self.workspaces = [allocated(machine, nbytes, nbytes, SPARE * slots, slots, 2 * slots) for _ in range(2)]
 
     def call(self, form: Form, rng: Random, number: int) -> list[list[Launch]]:
-        """One exchange of every PE that has a partner (of every PE, where the form wants all)."""
+        """One exchange of every PE that has a partner (of every PE, where the form needs all PEs)."""
         n, arrays = self.machine.n_pes, self.arrays
         partner = list(range(n))
         pes = rng.sample(range(n), n)
@@ -62,13 +62,13 @@ class Exchanges:
 
 
 def quiet(pe: int) -> None:
-    """What the host has in the stream before a barrier: all that the PE has sent is there."""
+    """The host's work in the stream before a barrier: wait until all that the PE has sent is there."""
     block: Any = getcurrent()
     block.network.quiet(block)
 
 
 class OneSided:
-    """put, get and put_signal, each between barriers; a source is scribbled over when its call is over."""
+    """put, get and put_signal, each between barriers; a source is overwritten when its call is over."""
 
     def __init__(self, team: Team):
         machine = self.machine = team.machine
@@ -83,7 +83,7 @@ class OneSided:
         self.round = 0
 
     def call(self, name: str, rng: Random, number: int) -> list[list[Launch]]:
-        """One call of every PE to the PE whose number is larger by ``shift``."""
+        """One call of every PE; its peer's number is larger by ``shift``."""
         n, network, arrays = self.machine.n_pes, self.machine.network, self.arrays
         nbytes, shift, what = 1 + int(rng.random() * MOST_BYTES), rng.randrange(n), f"call {number} ({name})"
         data = values(rng, n, nbytes, "byte")

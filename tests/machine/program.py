@@ -42,15 +42,15 @@ TABLES: dict[str, Mapping[str, Any]] = {
     "halo": HALOS,
     "sweeps": SWEEPS,
 }
-PROGRAMS = ("halo", "sweeps")  # whose algorithms are whole programs
-MAKERS = {"exchange": Exchanges, "one_sided": OneSided}  # of all else, ``collective``
+PROGRAMS = ("halo", "sweeps")  # tables whose algorithms are whole programs
+MAKERS = {"exchange": Exchanges, "one_sided": OneSided}  # ``collective`` makes the calls of other tables
 ALGORITHMS = [(table, name) for table, algorithms in TABLES.items() for name in algorithms]
-SYMMETRIC, PLAIN = "symmetric", "plain"  # whether users' arrays are symmetric, or not all of them
+SYMMETRIC, PLAIN = "symmetric", "plain"  # whether users' arrays are symmetric, or some are not
 
 
 @dataclass(frozen=True)
 class Case:
-    """What a run is about: algorithms of a network, with arrays of a kind."""
+    """The subject of a run: algorithms on a network, with arrays of a kind."""
 
     algorithms: tuple[tuple[str, str], ...]
     network: str
@@ -66,20 +66,20 @@ class Case:
 
 
 def runs_on(algorithm: Any, topology: Topology) -> bool:
-    """Whether an algorithm runs there for some dtype."""
+    """Whether an algorithm runs on this topology for some dtype."""
     if not isinstance(algorithm, Algorithm):
         return True
     return any(not algorithm.why_not(topology, dtype, "sum") for dtype in ("int64", "float32", "int8"))
 
 
 def can_run(table: str, name: str, network: str) -> bool:
-    """Whether an algorithm ever runs on a network."""
+    """Whether an algorithm runs on some topology of a network."""
     places = [topology_of(node_of, network) for node_of in ((0, 0, 0, 0), (0, 0, 1, 1))]
     return any(runs_on(TABLES[table][name], topology) for topology in places)
 
 
 def all_cases() -> list[Case]:
-    """One for each algorithm, network and kind of arrays: NVSHMEM and plans need symmetric ones."""
+    """A case for each algorithm, network and kind of arrays: NVSHMEM and plans need symmetric arrays."""
     found = []
     for algorithm in ALGORITHMS:
         for network in NETWORKS:
@@ -93,7 +93,7 @@ def all_cases() -> list[Case]:
 
 
 def mixtures(cases: Sequence[Case]) -> list[Case]:
-    """One program of all algorithms that share a network and a kind of arrays, but for PROGRAMS."""
+    """Cases of all algorithms with the same network and kind of arrays, without PROGRAMS."""
     algorithms: dict[tuple[str, str], list[tuple[str, str]]] = {}
     for case in cases:
         if case.algorithms[0][0] not in PROGRAMS:
@@ -108,10 +108,10 @@ def run(
     gives_up: bool = False,
     quiet: bool = True,
 ) -> None:
-    """One machine, one program.  Raises Fault.
+    """One program on one machine.  Raises Fault.
 
-    gives_up: some wait ends before its time, and what PEs return after that must still be right, or nothing
-    quiet: a wait that gives up ends when what its PE has sent is there
+    gives_up: some wait ends before its time; PEs that return later must still return a right result, or none
+    quiet: a wait that gives up ends when all that its PE has sent is there
     """
     rng = Random(seed)
     tried = [(table, TABLES[table][name]) for table, name in case.algorithms]

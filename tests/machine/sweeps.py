@@ -1,4 +1,4 @@
-"""Sweeps in one launch (``kernels/sweep/resident.py``), with passes over integers in the place of the backends' ones."""
+"""Sweeps in one launch (``kernels/sweep/resident.py``), with passes over integers in place of the backends' passes."""
 
 from collections.abc import Callable
 from random import Random
@@ -10,7 +10,7 @@ from pennympi.kernels.sweep import resident
 from pennympi.kernels.sweep.norm import LEVEL_BYTES
 from pennympi.kernels.sweep.records import Box, Pass, SweepFields
 from pennympi.simulator.device import Machine
-from pennympi.simulator.implementations import by_one
+from pennympi.simulator.implementations import by_one_warp
 from pennympi.simulator.launches import Launch
 from pennympi.stencil.grid.decomposition import Decomposition, factorings, with_halo
 from pennympi.stencil.grid.messages import points_of
@@ -35,7 +35,7 @@ def swept(field: np.ndarray, inner: tuple[slice, ...]) -> np.ndarray:
 
 
 def pass_over(grid: Decomposition) -> Callable[..., None]:
-    """A pass of integers.  Other blocks may run between its reads and writes of rows; a level adds what it changes."""
+    """A pass of integers.  Other blocks may run between its reads and writes of rows; a level adds up its changes."""
 
     def sweeps(b: Any, ctx, launch: Pass) -> None:
         fields, box, live, cut, _, at_words, _ = launch
@@ -63,11 +63,11 @@ def pass_over(grid: Decomposition) -> Callable[..., None]:
                 array(fields.new)[index][own[-1]] = old[index][own[-1]]
             b.pause()
 
-    return by_one(sweeps)
+    return by_one_warp(sweeps)
 
 
 class Sweeps:
-    """Two fields over all PEs, and a launch of each that sweeps them."""
+    """Two fields over all PEs, and a launch for each PE that sweeps them."""
 
     def __init__(self, machine: Machine, rng: Random):
         n_dims, n_pes = rng.randint(1, 3), machine.n_pes
@@ -85,18 +85,18 @@ class Sweeps:
         self.inner = tuple(slice(self.depth, self.depth + n) for n in shape)
         whole = np.random.default_rng(rng.getrandbits(32)).integers(0, LARGEST, with_halo(shape, self.grid.halo))
         self.starts = []
-        for call in range(CALLS):  # of the points; the fixed values stay
+        for call in range(CALLS):  # each call starts from other points; the fixed values stay
             whole = whole.copy()
             whole[self.inner] = whole[self.inner] * (call + 3) % LARGEST
             self.starts.append(self.wrapped(whole))
         for pe in range(n_pes):
-            for which in range(2):  # where the grid ends, both hold the fixed values beside the PE's own points
+            for which in range(2):  # where the grid ends, both fields hold the fixed values beside the PE's own points
                 given = self.with_ends(pe)
                 self.array(pe, which)[given] = self.part(pe, self.starts[0])[given]
 
     @property
     def levels(self) -> range:
-        """One for each sweep that has a norm."""
+        """A level for each sweep that has a norm."""
         return range(sum(self.sizes) - self.passes.quiet)
 
     def array(self, pe: int, which: int) -> np.ndarray:
@@ -104,11 +104,11 @@ class Sweeps:
         return array_of(self.machine, self.grid, pe, self.fields[which].address, WORD)
 
     def part(self, pe: int, whole: np.ndarray) -> np.ndarray:
-        """The same of the whole grid."""
+        """A PE's part of the whole grid, with its halo."""
         return whole[tuple(slice(first, first + n) for first, n in zip(self.grid.first(pe), self.grid.local(pe)))]  # noqa: B905
 
     def launch(self, pe: int, call: int) -> Launch:
-        """All sweeps of a call of a PE."""
+        """A launch with all sweeps of a PE's call."""
         own, n_dims = self.grid.own(pe), len(self.grid.shape)
         box, sides = [0, 1] * (3 - n_dims), [0, 0] * (3 - n_dims)
         for d in range(n_dims):
@@ -124,11 +124,11 @@ class Sweeps:
         )
 
     def own(self, pe: int) -> tuple[slice, ...]:
-        """Where a PE's points lie in its arrays."""
+        """Indices of a PE's points in its arrays."""
         return tuple(slice(self.depth, self.depth + n) for n in self.grid.own(pe))
 
     def with_ends(self, pe: int) -> tuple[slice, ...]:
-        """Where they lie, and the halo beside them where the grid ends."""
+        """Indices of a PE's points and, where the grid ends, of the halo beside them."""
         return points_of(self.grid, pe, (0,) * len(self.grid.shape), to_ends=True)
 
     def write(self, pe: int, call: int) -> None:
@@ -136,13 +136,13 @@ class Sweeps:
         self.array(pe, 0)[self.own(pe)] = self.part(pe, self.starts[call])[self.own(pe)]
 
     def wrapped(self, whole: np.ndarray) -> np.ndarray:
-        """The whole grid, where it wraps with the points of its other end."""
+        """The whole grid; a periodic dimension is padded with the points of its other end."""
         wraps = self.grid.periodic
         points = tuple(at if wrap else slice(None) for at, wrap in zip(self.inner, wraps, strict=True))
         return np.pad(whole[points], tuple((self.depth * wrap,) * 2 for wrap in wraps), mode="wrap")
 
     def check(self) -> None:
-        """The own points of both fields, and the changes of each sweep, against sweeps of the whole grid."""
+        """Compare the own points of both fields, and the changes of each sweep, with sweeps of the whole grid."""
         memory, pes = self.machine.memory, range(self.machine.n_pes)
         fields, changes = [self.starts[0]] * 2, []
         for start in self.starts:
@@ -163,7 +163,7 @@ class Sweeps:
 
 
 def called(machine: Machine, rng: Random) -> list[Callable[[], None]]:
-    """Two calls, of which the second one begins while neighbours are in the first one."""
+    """Two calls; the second one begins while neighbours are in the first one."""
     sweeps = Sweeps(machine, rng)
     for pe in machine.pes:
         pe.issue([sweeps.launch(pe.me, call) for call in range(CALLS)])

@@ -1,4 +1,4 @@
-"""A team of PEs: the users' arrays, and workspaces, plans and launches as ``pennympi/collectives/base.py`` makes them."""
+"""A team of PEs: the users' arrays, and workspaces, plans and launches as in ``pennympi/collectives/base.py``."""
 
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
@@ -24,7 +24,7 @@ MAX_BLOCKS = 4
 
 
 def place_for(rng: Random, network: str, runs: Callable[[Topology], Any] = lambda topology: True) -> Topology:
-    """2 to 5 PEs, sometimes more, on one node or several, where ``runs`` says that the program can run."""
+    """2 to 8 PEs on one node or several, where ``runs`` says that the program can run."""
     while True:
         n_pes = rng.choice((2, 2, 3, 3, 4, 4, 5, 6, 8))
         size = rng.choice((n_pes, 1, 2))
@@ -34,7 +34,7 @@ def place_for(rng: Random, network: str, runs: Callable[[Topology], Any] = lambd
 
 
 def topology_of(node_of: Sequence[int], network: str) -> Topology:
-    """What algorithms may know of a network: whether packets arrive whole, and whether there is a switch that adds up."""
+    """The topology on a network: whether packets arrive whole, and whether there is a switch that adds up."""
     whole = network in (POINTER, COPIED)
     return Topology(tuple(node_of), ll128_safe=whole, multicast=network == POINTER, stores=whole)
 
@@ -49,13 +49,13 @@ class Team:
         self._workspaces: dict[int, dict[str, int]] = {}
 
     def issue(self, streams: list[list[Launch]]) -> None:
-        """A call to the streams of all PEs."""
+        """Issue a call to the streams of all PEs."""
         for pe, stream in zip(self.machine.pes, streams, strict=True):
             pe.issue(stream)
 
     @contextmanager
     def noted(self, text: str) -> Any:
-        """Garbage is added up without warnings, and an error says what ran."""
+        """Add up garbage without warnings, and name the program in an error."""
         try:
             with np.errstate(all="ignore"):
                 yield
@@ -64,7 +64,7 @@ class Team:
             raise
 
     def workspace(self, algorithm: Algorithm) -> dict[str, int]:
-        """Where the calls of an algorithm go.  Made before anything runs, so that no rendezvous is needed."""
+        """The workspace of an algorithm, which exists before anything runs, so that no rendezvous is needed."""
         if id(algorithm) not in self._workspaces:
             blocks = self.limits.max_blocks
             nbytes = blocks * 2 * self.limits.buffer_bytes
@@ -79,7 +79,7 @@ class Team:
         return self._workspaces[id(algorithm)]
 
     def small_plan(self, algorithm: Algorithm, count: int, dtype: str) -> Plan:
-        """The algorithm's plan for this count or a larger one, for more blocks, with pieces that may be cut smaller."""
+        """The algorithm's plan for this count or a larger one, for more blocks, with pieces that may be smaller."""
         (item, partial), rng = DTYPES[dtype], self.rng
         count *= rng.choice((1, 8, 1000))
         plan = algorithm.plan(count, item.itemsize, partial.itemsize, self.topology, self.limits)
@@ -92,7 +92,7 @@ class Team:
     def launch(
         self, what: str, algorithm: Algorithm, plan: Plan, dtype: str, pe: int, described: str, **call: int
     ) -> Launch:
-        """The launch on PE ``pe``.  described: the call in words;  call: the arguments that it gives"""
+        """The launch on PE ``pe``.  described: the call in words;  call: its arguments"""
         item, partial = DTYPES[dtype]
         known = {
             **self.workspace(algorithm), "ctx": pe, "me": pe, "n_pes": self.n, "residual": 0, "root": 0,
@@ -138,5 +138,5 @@ def prepared(what: str, kernel: Any, blocks: int, dtype: str, known: dict[str, i
 
 
 def tagged(described: str) -> int:
-    """The tag of a call, where epochs carry it."""
+    """The tag of a call, at its place in an epoch."""
     return tag_of(described) << EPOCH_BITS

@@ -1,4 +1,4 @@
-"""Five programs with kernels of their own, into which ``planted.py`` plants faults.  Each returns what it computed."""
+"""Five programs with their own kernels, into which ``planted.py`` plants faults.  Each program returns its result."""
 
 from pennympi.kernels.block import (
     Elements,
@@ -25,9 +25,9 @@ MOST_STEPS = 12
 
 
 def pass_on(ctx, y: Elements, inbox: Elements, arrived: Words, free: Words, rounds: int, left: int, right: int):
-    """y (COUNT,) goes around the ring, and 1 is added at each PE.  inbox (2, COUNT), arrived and free (2, BLOCKS).
+    """y (COUNT,) goes around the ring, and each PE adds 1.  inbox (2, COUNT), arrived and free (2, BLOCKS).
 
-    The first element of a block's part then is the last one.
+    The first element of a block's part becomes the last one.
     """
     b = block()
     start, stop = b * COUNT // blocks(), (b + 1) * COUNT // blocks()
@@ -62,7 +62,7 @@ def ring_exchange(team):
 
 
 def smooth(ctx, new: Elements, old: Elements, arrived: Words, k: int, below: int, above: int):
-    """A sweep of new[1..COUNT], after which its ends go to the neighbours' halos.  new, old (COUNT + 2,)."""
+    """A sweep of new[1..COUNT]; then the ends of new go to the neighbours' halos.  new, old (COUNT + 2,)."""
     for i in lanes(1, COUNT + 1):
         store(new, i, real(0.25) * load(old, i - 1) + real(0.5) * load(old, i) + real(0.25) * load(old, i + 1))
     sync()
@@ -121,9 +121,9 @@ def one_shot_sum(team):
 
 
 def relay(ctx, x: Elements, room: Elements, full: Words, empty: Words, me: int, n_pes: int):
-    """x (PIECES, PIECE) of PE 0 goes to the last PE, piece by piece, through room (SLOTS, PIECE) of each.
+    """x (PIECES, PIECE) of PE 0 goes to the last PE, piece by piece, through room (SLOTS, PIECE) of each PE.
 
-    The first element of a piece then is the last one.
+    The first element of a piece becomes the last one.
     """
     nbytes = PIECE * ITEM_BYTES
     for k in range(PIECES):

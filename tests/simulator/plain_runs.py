@@ -1,4 +1,4 @@
-"""How many of the planted faults plain runs show: each program many times over, on CPUs or GPUs.
+"""How many of the planted faults show in plain runs: each program runs many times, on CPUs or GPUs.
 
 python -m simulator.plain_runs --runs 10000 --output JSON    in tests/: a job of 4 PEs for each fault
 """
@@ -21,13 +21,13 @@ N_PES = 4
 
 
 def same(result, right):
-    """Whether two results of a program are alike on all PEs."""
+    """Whether two results of a program are equal on all PEs."""
     alike = numpy.array_equal(numpy.asarray(result, dtype=object), numpy.asarray(right, dtype=object))
     return MPI.COMM_WORLD.allreduce(alike, MPI.LAND)
 
 
 def first_wrong(number, runs):
-    """Number of the first run of a fault's program with another result, 0: none.  Raises what a run raises."""
+    """Number of the first run of a fault's program with another result, 0 if there is none.  Raises the run's errors."""
     with pennympi.init() as team:
         right = getattr(five_programs, FAULTS[number].program)(team)
         program = with_fault(FAULTS[number])
@@ -35,7 +35,7 @@ def first_wrong(number, runs):
 
 
 def shown(number, runs, limit_s):
-    """What the plain runs of a fault show, "" for nothing."""
+    """The symptom of a fault in plain runs, "" for none."""
     words = ["-m", "simulator.plain_runs", "--fault", str(number), "--runs", str(runs)]
     folder = str(Path(__file__).resolve().parents[1])
     env = {"PENNYMPI_TIMEOUT_S": "5", "PYTHONPATH": f"{folder}:{folder}/support"}

@@ -1,7 +1,7 @@
 """Forty faults that are planted in five programs, a line of text each.
 
-python -m simulator.planted --output JSON      in tests/: what is found, and after how many seconds; beside them
-                                               each statement that orders or sends something is removed
+python -m simulator.planted --output JSON      in tests/: which faults are found, and after how many seconds;
+                                               the same for each statement that orders or sends something, removed
 """
 
 import argparse
@@ -27,7 +27,7 @@ KINDS = LOST_WAIT, EARLY, REUSED, ONE_BUFFER, WRONG_PE, OFF_BY_ONE, NO_BARRIER
 
 
 class Planted(NamedTuple):
-    """A fault.  kind: one of KINDS;  old, new: a text of the program, and what stands in its place"""
+    """A fault.  kind: one of KINDS;  old, new: a text of the program, and its replacement"""
 
     program: str
     kind: str
@@ -38,7 +38,7 @@ class Planted(NamedTuple):
 NAMES = RING, HALO, ONE_SHOT, PIPELINE, LOOP = [one.__name__ for one in five_programs.PROGRAMS]
 ORDERS = (
     "wait sync fence signal put put_signal barrier synchronize wait_signal wait_event".split()
-)  # whose calls ``without_a_statement`` removes
+)  # calls that ``without_a_statement`` removes
 SEND_Y = "put_signal(ctx, Message(to, y + start * ITEM_BYTES, nbytes, right), arrived + word, k)"
 SEND_END = "put_signal(ctx, Message(new, new + COUNT * ITEM_BYTES, ITEM_BYTES, above), word, k)"
 SEND_X = "put_signal(ctx, Message(to, x, COUNT * ITEM_BYTES, pe), word + 8 * me, k)"
@@ -134,7 +134,7 @@ def with_fault(fault: Planted) -> Callable[[Any], Any]:
 
 
 def made(program: str, what: str, text: str) -> Callable[[Any], Any]:
-    """A program of another text, in a file of its own name, so that its lines can be shown."""
+    """A program from a changed text, in a file of its own name, so that errors can show its lines."""
     name = f"{program}, {what}.py"
     linecache.cache[name] = len(text), None, text.splitlines(True), name
     scope: dict[str, Any] = {"__name__": "planted"}
@@ -162,17 +162,17 @@ def without_a_statement() -> Iterator[tuple[str, str, Callable[[Any], Any]]]:
 
 
 def found(program: Callable[[Any], Any], seconds: float, n_pes: int = 4) -> tuple[str, float]:
-    """(what was raised, "" if nothing was; seconds until then)."""
+    """(the error's text, "" without an error; seconds until then)."""
     start_s = time.monotonic()
     try:
         pennympi.simulate(program, n_pes, seconds, seed="7")
-    except Exception as error:  # of any type
+    except Exception as error:  # kernels raise many types
         return f"{type(error).__name__}: {error}", time.monotonic() - start_s
     return "", time.monotonic() - start_s
 
 
 def rows(seconds: float) -> Iterator[dict[str, Any]]:
-    """A row for each fault, for each statement that is removed, and for each program as it is."""
+    """A row for each fault, for each statement that is removed, and for each unchanged program."""
     for fault in FAULTS:
         what, taken_s = found(with_fault(fault), seconds)
         yield {"program": fault.program, "kind": fault.kind, "found": what[:60], "seconds": round(taken_s, 3)}

@@ -1,4 +1,4 @@
-"""pennympi.simulate: planted faults are found, programs without one are not blamed, and the message leads to the line."""
+"""pennympi.simulate: it finds planted faults, blames no correct program, and its message leads to the line."""
 
 import re
 import subprocess
@@ -31,7 +31,7 @@ def test_a_planted_fault_is_found(fault):
 
 
 def line_of(function, text):
-    """The number of the line of a function that has a text."""
+    """The number of the line of a function that contains a text."""
     lines = [k for k, line in enumerate(open(function.__code__.co_filename), 1) if text in line]
     (line,) = [k for k in lines if k > function.__code__.co_firstlineno][:1]
     return line
@@ -178,7 +178,7 @@ def test_a_peer_that_the_team_does_not_have():
 
 @pytest.mark.parametrize("case", CASES.values(), ids=lambda one: one.name)
 def test_every_algorithm_of_a_collective(case):
-    """Through the team's own methods, over every network on which the algorithm runs."""
+    """The calls are the team's methods, over every network on which the algorithm runs."""
     ran = set()
 
     def program(team):

@@ -1,4 +1,4 @@
-"""The examples and the textbook solver on simulated PEs: no alarm as they are, and one with a line planted."""
+"""The examples and the textbook solver on simulated PEs: no alarm without a fault, and one with a planted line."""
 
 import sys
 from pathlib import Path
@@ -11,7 +11,7 @@ from pennympi.__main__ import main
 from pennympi.simulator.faults import Fault
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
-SMALLER = {  # in the place of sizes for which plain Python would take minutes
+SMALLER = {  # replace sizes for which plain Python would take minutes
     "first_allreduce.py": {"1_000_000": "3000"},
     "own_kernel.py": {"100_000": "400"},
     "cuda_graph.py": {"4096, 1000": "256, 3"},
@@ -54,7 +54,7 @@ def test_an_example_with_a_planted_line(tmp_path, monkeypatch, capsys, name):
 
 
 def solved(team):
-    """Six sweeps of a small grid; what the simulator compares."""
+    """Six sweeps of a small grid; the values that the simulator compares."""
     mine, norms, _ = textbook.solve(team, nx=11, ny=12, niter=6, nccheck=3)
     return mine.tolist(), norms
 

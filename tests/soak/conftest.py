@@ -1,6 +1,6 @@
-"""`pytest --soak MINUTES tests/soak`: minutes of everything at once and of faults, from a seed that is printed.
+"""`pytest --soak MINUTES tests/soak`: minutes of all calls mixed and of faults, from a seed that is printed.
 
---soak-seed N repeats a run's choices. Without --soak nothing here is collected.
+--soak-seed N repeats a run's choices. Without --soak, pytest collects no test here.
 """
 
 import faulthandler
@@ -12,7 +12,7 @@ import time
 import pytest
 
 BEGIN_S = time.monotonic()
-ENDS = {"test_everything_at_once": 0.6, "test_a_pe_fails": 1.0}  # where a test's part of the time ends
+ENDS = {"test_everything_at_once": 0.6, "test_a_pe_fails": 1.0}  # where a test's share of the time ends
 
 
 def pytest_addoption(parser):
@@ -34,18 +34,18 @@ def pytest_terminal_summary(terminalreporter, config):
 
 @pytest.fixture
 def end_s(request):
-    """The time.monotonic() at which the part of this test ends.  pytest's own limit for a test is shorter."""
+    """The time.monotonic() at which this test's share ends.  pytest's own limit for a test is shorter."""
     faulthandler.cancel_dump_traceback_later()
     return BEGIN_S + ENDS[request.function.__name__] * 60 * request.config.getoption("--soak")
 
 
 @pytest.fixture
 def turns(end_s):
-    """Numbers from 0 on until the part of this test ends; one at least."""
+    """Numbers from 0 on until this test's share ends; at least one number."""
     return itertools.takewhile(lambda number: not number or time.monotonic() < end_s, itertools.count())
 
 
 @pytest.fixture
 def choose(request):
-    """Random choices that depend on the seed and the test alone."""
+    """Random choices that depend only on the seed and the test."""
     return random.Random(f"{request.config.getoption('--soak-seed')} {request.function.__name__}")

@@ -1,4 +1,4 @@
-"""Everything at once, and a PE that fails, at any moment, anywhere."""
+"""All calls mixed, and a PE that fails at any moment, anywhere."""
 
 import os
 import re
@@ -10,7 +10,7 @@ from launch import PROGRAMS, ROOT, TRACEBACK, launch, mpirun, run_program
 EVERYTHING = ROOT / "tests" / "soak" / "programs" / "everything.py"
 RANK = "${OMPI_COMM_WORLD_RANK:-${PMI_RANK:-$PMIX_RANK}}"
 SHAPES = ((4, 4), (3, 3), (4, 2), (2, 2), (6, 3), (2, 1), (5, 5), (8, 4))  # PEs, and PEs of a node
-SLACK_S = 2.0  # what busy cores may take
+SLACK_S = 2.0  # delays on busy cores
 DEADLINE_S = 3.0  # PENNYMPI_TIMEOUT_S
 PLACES = (
     "collective", "collectives", "plan", "exchange", "put", "solve", "empty", "init", "between", "gather", "mpi",
@@ -19,8 +19,8 @@ PLACES = (
 # Seconds from the fault to the end of the job, and whether the output names the PE.
 PROMISES = {
     "raise": (2.0, True),
-    **dict.fromkeys(("_exit3", "SIGKILL", "SIGSEGV", "SIGTERM", "SIGINT"), (5.0, False)),  # left to the launcher
-    **dict.fromkeys(("exit0", "exit3", "SIGSTOP"), (DEADLINE_S + 2, True)),  # the others may not be waiting for it
+    **dict.fromkeys(("_exit3", "SIGKILL", "SIGSEGV", "SIGTERM", "SIGINT"), (5.0, False)),  # the launcher ends the job
+    **dict.fromkeys(("exit0", "exit3", "SIGSTOP"), (DEADLINE_S + 2, True)),  # the other PEs may not be waiting for it
 }
 
 
@@ -43,16 +43,16 @@ def test_everything_at_once(turns, end_s, choose, record_property):
 def test_a_pe_fails(turns, choose, record_property):
     """A PE raises, exits, is killed, interrupted or stopped: the job ends in time and leaves nothing."""
     faults, places, jobs = choose.sample(list(PROMISES), len(PROMISES)), choose.sample(PLACES, len(PLACES)), 0
-    for turn in turns:  # their numbers have no common divisor
+    for turn in turns:  # the numbers of the lists' elements have no common divisor
         fault, where, n = faults[turn % len(faults)], places[turn % len(places)], choose.randint(2, 8)
         if fault == "SIGSTOP" and where in ("mpi", "computing"):
             where = "gather"  # the library has no deadline where no PE waits in it
-        n += n % 2 if where == "exchange" else 0  # in pairs
+        n += n % 2 if where == "exchange" else 0  # PEs exchange in pairs
         pe, (limit_s, is_named) = choose.randrange(n), PROMISES[fault]
         ended = run_program(n, "struck", where, fault, pe, timeout_s=DEADLINE_S, limit_s=300)
         what = f"{fault} in {where}, PE {pe} of {n}: {ended.output}"
         assert ended.rc != 0 and ended.since("fault") <= limit_s + SLACK_S, what
-        unknown = fault == "SIGSTOP" and where in ("init", "between")  # MPI does not say who has not come
+        unknown = fault == "SIGSTOP" and where in ("init", "between")  # MPI does not say which PE is missing
         assert not is_named or unknown or f"PE {pe} " in ended.output, what
         assert ended.output.count(TRACEBACK) <= 1, what
         jobs += 1

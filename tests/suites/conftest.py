@@ -1,4 +1,5 @@
-"""`pytest --suites tests/suites`: tests that others wrote, from the package index.  Else none is collected."""
+"""`pytest --suites tests/suites`: tests of other projects, from the package index.  Without --suites, none is
+collected."""
 
 
 def pytest_addoption(parser):

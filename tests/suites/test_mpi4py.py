@@ -9,7 +9,7 @@ import pytest
 from launch import PROGRAMS, launch
 
 VERSION = "4.1.2"
-MOVED = ("cco_buf", "cco_vec")  # all of whose messages go by the team
+MOVED = ("cco_buf", "cco_vec")  # modules whose messages all go through the team
 NON_BLOCKING = ("cco_nb_buf", "cco_nb_vec", "cco_ngh_buf", "cco_ngh_obj", "cco_obj")
 PERSISTENT = ("cco_pr_buf", "cco_pr_vec", "cco_pr_ngh_buf", "cco_buf_inter", "cco_vec_inter", "cco_obj_inter")
 MESSAGES = ("p2p_buf", "p2p_buf_matched", "p2p_buf_part", "p2p_obj", "p2p_obj_matched", "comm", "request")

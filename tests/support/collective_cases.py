@@ -1,4 +1,4 @@
-"""The collectives: how each is called, and what must come out."""
+"""The collectives: their calls, and the right results."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ TABLES = {"allreduce": TABLE} | {collective.name: collective.table for collectiv
 
 @dataclass(frozen=True)
 class Call:
-    """One call: dtype name, op, n PEs, this PE, root, and the elements of one PE's part.
+    """A call: dtype name, op, n PEs, this PE, root, and the number of elements of a PE's part.
 
-    phase: where in their period the elements begin
+    phase: position in their period at which the elements begin
     """
 
     name: str
@@ -29,16 +29,16 @@ class Call:
     count: int
     phase: int = 0
 
-    def given(self, pe):
-        """What a PE gives when it gives one part."""
+    def part_of(self, pe):
+        """The input of a PE whose input is a single part."""
         return own(self.name, self.op, self.n, pe, self.count, self.phase)
 
-    def given_to_all(self, pe):
-        """What a PE gives when it gives a part for each."""
+    def parts_of(self, pe):
+        """The input of a PE whose input has a part for each PE."""
         return own(self.name, self.op, self.n, pe, self.n * self.count, self.phase)
 
     def reduced(self, parts=1):
-        """op over that many parts of all PEs."""
+        """op over ``parts`` parts of all PEs."""
         return expected(self.name, self.op, self.n, parts * self.count, self.phase)
 
     def part(self, values, pe):
@@ -47,12 +47,12 @@ class Call:
 
 @dataclass(frozen=True)
 class Case:
-    """One collective.
+    """A collective.
 
-    rows:     parts of x and of out, given n
-    x:        Call -> what this PE gives;  out: Call -> what it gets, None for nothing
-    in_place: (the larger array, Call) -> x and out, one in the other
-    one_array: there is no out: x is it
+    rows:     n -> numbers of parts of x and of out
+    x:        Call -> input of this PE;  out: Call -> result on this PE, None: no result
+    in_place: (the larger array, Call) -> x and out, one of them in the other
+    one_array: the call has no out: its result is in x
     """
 
     name: str
@@ -69,23 +69,23 @@ class Case:
         return TABLES[self.name]
 
     def arrays(self, x, out):
-        """The arrays to pass: None stands for an out that is x."""
+        """The arrays to pass; None for an out that is x."""
         return (x,) if self.one_array else (x, None if out is x else out)
 
-    def more(self, call):
-        """What follows the arrays."""
+    def options(self, call):
+        """The named arguments of the call."""
         return ({"op": call.op} if self.reduces else {}) | ({"root": call.root} if self.rooted else {})
 
     def run(self, team, call, x, out, **named):
-        """The call."""
-        return getattr(team, self.name)(*self.arrays(x, out), **self.more(call), **named)
+        """Make the call."""
+        return getattr(team, self.name)(*self.arrays(x, out), **self.options(call), **named)
 
     def plan(self, team, call, x, out, **named):
-        """A plan of the call."""
-        return getattr(team, f"plan_{self.name}")(*self.arrays(x, out), **self.more(call), **named)
+        """Make a plan of the call."""
+        return getattr(team, f"plan_{self.name}")(*self.arrays(x, out), **self.options(call), **named)
 
     def fresh(self, make, call):
-        """x, set, and out, zero, made by ``make``(values); they are one array where there is one only."""
+        """x, with this PE's input, and out, with zeros, made by ``make``(values); the same array if there is only one."""
         x = make(self.x(call))
         return x, x if self.one_array else make(np.zeros(self.rows(call.n)[1] * call.count, x.dtype))
 
@@ -97,26 +97,26 @@ def whole_twice(whole, c):
 CASES = {
     case.name: case
     for case in (
-        Case("allreduce", lambda n: (1, 1), lambda c: c.given(c.me), lambda c: c.reduced(), whole_twice, reduces=True),
+        Case("allreduce", lambda n: (1, 1), lambda c: c.part_of(c.me), lambda c: c.reduced(), whole_twice, reduces=True),
         Case(
-            "all_gather", lambda n: (1, n), lambda c: c.given(c.me),
-            lambda c: np.concatenate([c.given(pe) for pe in range(c.n)]), lambda whole, c: (c.part(whole, c.me), whole),
+            "all_gather", lambda n: (1, n), lambda c: c.part_of(c.me),
+            lambda c: np.concatenate([c.part_of(pe) for pe in range(c.n)]), lambda whole, c: (c.part(whole, c.me), whole),
         ),
         Case(
-            "reduce_scatter", lambda n: (n, 1), lambda c: c.given_to_all(c.me), lambda c: c.part(c.reduced(c.n), c.me),
+            "reduce_scatter", lambda n: (n, 1), lambda c: c.parts_of(c.me), lambda c: c.part(c.reduced(c.n), c.me),
             lambda whole, c: (whole, c.part(whole, c.me)), reduces=True,
         ),
         Case(
-            "broadcast", lambda n: (1, 1), lambda c: c.given(c.me), lambda c: c.given(c.root), whole_twice,
+            "broadcast", lambda n: (1, 1), lambda c: c.part_of(c.me), lambda c: c.part_of(c.root), whole_twice,
             rooted=True, one_array=True,
         ),
         Case(
-            "reduce", lambda n: (1, 1), lambda c: c.given(c.me), lambda c: c.reduced() if c.me == c.root else None,
+            "reduce", lambda n: (1, 1), lambda c: c.part_of(c.me), lambda c: c.reduced() if c.me == c.root else None,
             whole_twice, reduces=True, rooted=True,
         ),
         Case(
-            "all_to_all", lambda n: (n, n), lambda c: c.given_to_all(c.me),
-            lambda c: np.concatenate([c.part(c.given_to_all(pe), c.me) for pe in range(c.n)]), whole_twice,
+            "all_to_all", lambda n: (n, n), lambda c: c.parts_of(c.me),
+            lambda c: np.concatenate([c.part(c.parts_of(pe), c.me) for pe in range(c.n)]), whole_twice,
         ),
     )
 }  # fmt: skip
@@ -124,11 +124,11 @@ ALGORITHMS = [(name, algorithm) for name, case in CASES.items() for algorithm in
 
 
 def runs_here(team, collective, algorithm, name="float32", op="sum"):
-    """Whether the algorithm says that it can."""
+    """Whether the algorithm can run on this team."""
     return not TABLES[collective][algorithm].why_not(team.pe_topology, name, op)
 
 
-def right(case, call, out, before):
-    """Whether out is what it must be; ``before`` on a PE that gets nothing."""
+def is_right(case, call, out, before):
+    """Whether out has the right result; ``before`` on a PE without a result."""
     wanted = case.out(call)
     return same(out, before if wanted is None else wanted)

@@ -1,4 +1,4 @@
-"""The kernels of the collectives, compiled by all ranks at a time, each its share: a job compiles them one by one."""
+"""Compiles the kernels of the collectives on all ranks at once, a share on each: a job would compile them one by one."""
 
 from collective_cases import TABLES
 
@@ -9,7 +9,7 @@ from pennympi.kernels.exchange import TABLE as FORMS
 
 
 def compile_in_shares(comm):
-    """Fills the cache of kernels for CPUs.  Collective."""
+    """Fill the cache of kernels for CPUs.  Collective."""
     algorithms = [algorithm for table in (*TABLES.values(), PLANNED, FORMS) for algorithm in table.values()]
     for algorithm in algorithms[comm.rank :: comm.size]:
         compiled(algorithm.kernel, None, PLAIN.kinds_of(algorithm.kernel))

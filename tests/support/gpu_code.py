@@ -1,4 +1,4 @@
-"""Kernels compiled for a GPU, which needs none."""
+"""Kernels compiled for a GPU, on a machine without GPUs."""
 
 import re
 
@@ -13,15 +13,15 @@ from pennympi.cuda.compiler.gpu import ptx, without_device
 HOPPER, AMPERE = (9, 0), (8, 0)
 
 
-def ptx_of(kernel, name="kernel", cc=HOPPER, beyond=False, **options):
-    """A kernel as PTX.  beyond: NVSHMEM carries its messages;  options: of ``KernelOptions``"""
-    made = KernelOptions(**options)
-    function, signature = entry(kernel, name, made, Target(cc, beyond))
+def ptx_of(kernel, name="kernel", cc=HOPPER, remote=False, **options):
+    """A kernel as PTX.  remote: NVSHMEM carries its messages;  options: those of ``KernelOptions``"""
+    kernel_options = KernelOptions(**options)
+    function, signature = entry(kernel, name, kernel_options, Target(cc, remote))
     with without_device(cc):
-        return ptx(function, signature, cc, made.bounds or BOUNDS, made.fused)
+        return ptx(function, signature, cc, kernel_options.bounds or BOUNDS, kernel_options.fused)
 
 
 def frame_bytes(code):
-    """Bytes of local memory that a kernel of PTX takes, by its EIATTR_FRAME_SIZE."""
-    found = re.findall(rb"\x04\x11\x08\x00.{4}(.{4})", _assembled(code, HOPPER), re.DOTALL)
-    return max(int.from_bytes(one, "little") for one in found)
+    """Bytes of local memory of a kernel of PTX, from its EIATTR_FRAME_SIZE."""
+    counts = re.findall(rb"\x04\x11\x08\x00.{4}(.{4})", _assembled(code, HOPPER), re.DOTALL)
+    return max(int.from_bytes(count, "little") for count in counts)

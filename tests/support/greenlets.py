@@ -1,7 +1,7 @@
-"""Blocks of a GPU in Python, a greenlet a thread: for kernels whose threads go different ways and wait for other blocks.
+"""Blocks of a GPU in Python, a greenlet for each thread: for kernels whose threads diverge and wait for other blocks.
 
-An address is an offset in ``memory``; shared memory begins at SHARED, and holds NaN until something is stored there.
-Warps and blocks wait at barriers, as on a device; a wait for another block's line lets the others run.
+An address is an offset in ``memory``; shared memory begins at SHARED, and holds NaN until a store.  Threads wait at the
+barriers of warps and blocks, as on a device; a thread that waits for a line of another block lets the others run.
 """
 
 from collections import deque
@@ -19,15 +19,15 @@ PE_BYTES = 1 << 21
 
 
 class Single(np.float32):
-    """A float32 in a kernel: with a constant it makes a float64."""
+    """A float32 in a kernel: an operation with a constant gives a float64."""
 
 
 def _single(name):
     def run(self, other):
         if type(other) is float:
             return getattr(np.float64(self), name)(other)
-        found = getattr(np.float32, name)(self, other)
-        return Single(found) if isinstance(found, np.float32) else found
+        result = getattr(np.float32, name)(self, other)
+        return Single(result) if isinstance(result, np.float32) else result
 
     return run
 
@@ -38,12 +38,12 @@ for name in ("add", "sub", "mul"):
 
 
 def wrapped(x):
-    """An int as int64 arithmetic would have it."""
+    """An int as the result of int64 arithmetic."""
     return (x + (1 << 63)) % (1 << 64) - (1 << 63)
 
 
 class Memory:
-    """What one PE has, at addresses from its own first one on."""
+    """The memory of a PE, at addresses from its own first address on."""
 
     def __init__(self, memory, pe, n_pes):
         self.memory, self.end = memory, pe * PE_BYTES + 4096
@@ -66,16 +66,16 @@ class Memory:
 
 class Barrier:
     def __init__(self, blocks, n):
-        self._blocks, self._n, self._waiting, self._given = blocks, n, [], [None] * n
+        self._blocks, self._n, self._waiting, self._values = blocks, n, [], [None] * n
 
     def meet(self, place=0, value=None):
-        """The values of all, once all have come."""
-        self._given[place] = value
+        """The values of all threads, after all have come."""
+        self._values[place] = value
         if len(self._waiting) + 1 < self._n:
             self._waiting.append(getcurrent())
             self._blocks.hub.switch()
         else:
-            self._result = list(self._given)
+            self._result = list(self._values)
             self._blocks.ready.extend(self._waiting)
             self._waiting.clear()
         return self._result
@@ -87,17 +87,17 @@ class Blocks:
     def __init__(self, memory, dtype):
         self.memory, self.dtype, self.ready, self.hub = memory, np.dtype(dtype), deque(), None
 
-    def run(self, launches, made=None):
-        """Run launches (kernel, blocks, threads, shared_bytes, args), of several PEs, side by side.
+    def run(self, launches, replaced=None):
+        """Run launches (kernel, blocks, threads, shared_bytes, args), of several PEs, in parallel.
 
-        made: what stands for functions that kernels call
+        replaced: {function that kernels call: its replacement}
         """
         kept = ("run", "at", "shared_at", "here", "laneid", "threadIdx", "blockDim")
         names = [name for name in dir(type(self)) if not name.startswith("_") and name not in kept]
         scope = {name: getattr(self, name) for name in names} | {"cuda": self}
         threads = []
         for kernel, n_blocks, n_threads, shared_bytes, args in launches:
-            bound = bind(kernel, scope, lambda function: function, scope, made=dict(made or {}))
+            bound = bind(kernel, scope, lambda function: function, scope, compiled=dict(replaced or {}))
             for block in range(n_blocks):
                 shared = np.full(SHARED + shared_bytes, 0xFF, np.uint8)
                 every, warps = Barrier(self, n_threads), [Barrier(self, LANES) for _ in range(-(-n_threads // LANES))]
@@ -263,8 +263,8 @@ class Blocks:
         self.ready.append(getcurrent())
         self.hub.switch()
         words = self.memory[address : address + 8 * self.dtype.itemsize].view(np.uint32).reshape(-1, 2)
-        others = [int(one) for one in words[:, 1] if one != number]
-        return tuple(map(self.real, words[:, 0].copy().view(self.dtype))), others[0] if others else number
+        unequal = [int(word) for word in words[:, 1] if word != number]
+        return tuple(map(self.real, words[:, 0].copy().view(self.dtype))), unequal[0] if unequal else number
 
     def missing_line(self, ctx, found, number, pe, since_ns):
         return since_ns

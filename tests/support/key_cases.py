@@ -1,4 +1,4 @@
-"""Kernels, and what is changed in each, for the test of their keys."""
+"""Kernels, and a change in each of them, for the test of their keys."""
 
 BEGIN = """
 import ctypes, enum, functools, math, types
@@ -19,7 +19,7 @@ def kernel(ctx, x: Elements, n: int):
         store(x, i, {})
 """
 
-# (what is there, what is read, what is changed between two kernels).
+# {name: (definition, expression that reads it, change between two kernels)}
 VALUES = {
     "int": ("G = 1", "G", "G = 2"),
     "int to float": ("G = 1", "G", "G = 1.0"),
@@ -142,7 +142,7 @@ VALUES = {
     "name of an attribute": ("G = module(a=1, b=2)", "G.a", "G.a, G.b = 2, 1"),
 }  # fmt: skip
 
-# (text, what is replaced in it): of functions.
+# {name: (text of a function, its part that is replaced, replacement)}
 TEXTS = {
     "number": ("def kernel(i):\n    return i * 2.0\n", "2.0", "3.0"),
     "number by its type": ("def kernel(i):\n    return i * 2\n", "2", "2.0"),
@@ -163,7 +163,7 @@ TEXTS = {
     "global or local": ("G = 1\ndef kernel(i):\n    G = 1\n    return G\n", "    G = 1\n", ""),
 }  # fmt: skip
 
-# What no key holds.
+# {name: (definition, expression)} of values that have no digest.
 WITHOUT_KEY = {
     "module by another name": ("G = module(a=1)\ndef f(i):\n    m = G\n    return m.a", "f(i)"),
     "module as an argument": ("G = module(a=1)\ndef f(m): return m.a", "f(G)"),

@@ -17,12 +17,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = ROOT / "tests" / "support" / "programs"
 TRACEBACK = "Traceback (most recent call last)"
-# What a launcher tells its ranks: an mpirun inside one must not take it for its own.  Then what seed.py takes out.
+# Prefixes of variables by which a launcher addresses its ranks: hidden from an mpirun inside a rank.  And seed.py's.
 _LAUNCHER = ("PMI", "PMIX_", "OMPI_COMM", "OMPI_MCA_num", "OMPI_UNIVERSE", "PRTE_LAUNCHED", "HYDI_", "MPI_LOCAL")
 _FOREIGN = (*_LAUNCHER, "PENNYMPI_MACHINE_SEED")
-# As it was at import: pytest changes os.environ while threads start jobs.
+# The variables at import, since pytest changes os.environ while threads start jobs.
 _INHERITED = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN)}
-_OPEN_MPI = {  # more ranks than cores, and root in a container
+_OPEN_MPI = {  # for more ranks than cores, and root in a container
     "OMPI_ALLOW_RUN_AS_ROOT": "1",
     "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
     "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
@@ -31,17 +31,17 @@ _OPEN_MPI = {  # more ranks than cores, and root in a container
 
 @dataclass
 class Ended:
-    """How a run ended.  rc is None when it had to be killed at the hard limit."""
+    """The end of a run.  rc is None if it was killed at the hard limit."""
 
     rc: int | None
-    output: str  # stdout and stderr, mixed as they came
+    output: str  # stdout and stderr together
     seconds: float
-    ended: float  # time.time() when mpirun was gone
+    ended: float  # time.time() when mpirun had ended
     left_in_shm: set[str] = field(default_factory=set)
     left_alive: list[int] = field(default_factory=list)  # processes of the run that lived 5 s longer than mpirun
 
     def since(self, marker: str) -> float:
-        """Seconds from the line "<marker> <time.time()>" that the program printed to the end."""
+        """Seconds between the line "<marker> <time.time()>" of the program and its end."""
         for line in self.output.splitlines():
             if line.startswith(marker + " "):
                 return self.ended - float(line.split()[-1])
@@ -50,15 +50,15 @@ class Ended:
 
 def mpirun() -> str:
     """The mpirun that belongs to this Python, or else the system's."""
-    beside = Path(sys.executable).parent / "mpirun"
-    found = str(beside) if beside.exists() else shutil.which("mpirun")
-    if not found:
+    own = Path(sys.executable).parent / "mpirun"
+    path = str(own) if own.exists() else shutil.which("mpirun")
+    if not path:
         raise FileNotFoundError("there is no mpirun: run `make dev`")
-    return found
+    return path
 
 
 def foreign(name: str) -> bool:
-    """Whether a variable is what a launcher tells its ranks."""
+    """Whether a launcher sets this variable for its ranks."""
     return name.startswith(_FOREIGN)
 
 
@@ -70,10 +70,10 @@ def launch(
     act: tuple[str, Callable[[subprocess.Popen[str]], None]] | None = None,
     command: list[str] | None = None,
 ) -> Ended:
-    """Runs ``mpirun -np n_pes python *args`` for at most limit_s seconds.
+    """Run ``mpirun -np n_pes python *args`` for at most limit_s seconds.
 
     act:     (marker, function): the function gets mpirun's process as soon as the output contains the marker
-    command: what stands before the arguments instead: another launcher, or another Python
+    command: replaces what precedes the arguments: another launcher, or another Python
     """
     tag = uuid.uuid4().hex
     folders = str(ROOT), str(ROOT / "tests" / "support"), _INHERITED.get("PYTHONPATH")
@@ -116,7 +116,7 @@ def run_program(
     limit_s: float = 150,
     act: tuple[str, Callable[[subprocess.Popen[str]], None]] | None = None,
 ) -> Ended:
-    """Runs programs/<program>.py on CPUs, and asserts what holds for every end: it is in time and leaves nothing.
+    """Run programs/<program>.py on CPUs, and assert what holds for every end: it is in time and leaves nothing.
 
     timeout_s: PENNYMPI_TIMEOUT_S
     """
@@ -137,7 +137,7 @@ def _read(process, text, act) -> None:
 
 
 def _shm() -> set[str]:
-    """The library's files in the node's memory; MPI's are MPI's."""
+    """The library's files in the node's memory; MPI has files of its own."""
     return {name for name in os.listdir("/dev/shm") if name.startswith("pennympi")}
 
 
@@ -157,7 +157,7 @@ def _tagged(tag: str) -> list[int]:
                 if f"LAUNCH_TAG={tag}".encode() in Path(f"/proc/{entry}/environ").read_bytes():
                     pids.append(int(entry))
             except OSError:
-                pass  # ended, or not ours to read
+                pass  # the process has ended, or belongs to another user
     return pids
 
 

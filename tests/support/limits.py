@@ -1,4 +1,4 @@
-"""What the system refuses a process: files that grow, descriptors, memory."""
+"""Limits of the system for a process: file sizes, descriptors, memory."""
 
 import resource
 from contextlib import contextmanager
@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def limited(which, most):
-    """``which``: resource.RLIMIT_FSIZE, for one, after which a file can't grow larger"""
+    """Set a limit.  which: such as resource.RLIMIT_FSIZE, beyond which a file can't grow"""
     before = resource.getrlimit(which)
     resource.setrlimit(which, (most, before[1]))
     try:

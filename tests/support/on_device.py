@@ -1,4 +1,4 @@
-"""Values between NumPy and the device of a team, bit by bit: CuPy has no arithmetic for some dtypes."""
+"""Values in NumPy and on the device of a team, compared bit by bit, since CuPy has no arithmetic for some dtypes."""
 
 import numpy as np
 import pytest
@@ -8,14 +8,14 @@ from pennympi.kernels.allreduce import PLANNED, TABLE
 
 
 def to_numpy(x):
-    """A NumPy copy of an array of the team (or of any array)."""
+    """A NumPy copy of an array, of the team or any other."""
     if isinstance(x, np.ndarray):
         return x.copy()
     return x.view(_bits(x)).get().view(x.dtype)
 
 
 def device(team, values):
-    """A plain array, not symmetric, with these values, where the team's arrays live."""
+    """A plain array, not symmetric, with these values, on the team's device."""
     values = np.array(values)
     return values if team.backend == "host" else _on_gpu(values)
 
@@ -43,23 +43,23 @@ def same(x, values):
 
 
 def _bits(x):
-    return f"uint{8 * x.dtype.itemsize}" if x.dtype.itemsize <= 8 else x.dtype  # complex128 has no ints of its size
+    return f"uint{8 * x.dtype.itemsize}" if x.dtype.itemsize <= 8 else x.dtype  # no int is as large as complex128
 
 
 def skip_if_refused(team, algorithm, name="float32", op="sum"):
-    """Skip a test of an algorithm that says itself that it can't run on this team."""
+    """Skip a test of an algorithm that can't run on this team."""
     reason = (TABLE | PLANNED)[algorithm].why_not(team.pe_topology, name, op)
     if reason:
         pytest.skip(reason)
 
 
 def address(x):
-    """Of the first element of an array."""
+    """Address of the first element of an array."""
     return x.ctypes.data if isinstance(x, np.ndarray) else x.data.ptr
 
 
 def reaches(team, x, pe):
-    """Whether a pointer of this PE reaches another one; over a network peer() says what to use instead."""
+    """Whether a pointer of this PE reaches PE ``pe``; if not, the error of peer() must say what to use instead."""
     try:
         team.peer(x, pe)
     except Unsupported as error:

@@ -1,8 +1,8 @@
-"""Where the parts of a collective by counts lie in an array."""
+"""The places of the parts of a collective by counts in an array."""
 
 
 def starts_of(counts, rng, packed):
-    """Where each part begins: one after the other, or in any order and with gaps of at most 3 elements."""
+    """The starts of the parts: one after the other, or in random order with gaps of at most 3 elements."""
     order, starts, end = list(range(len(counts))), [0] * len(counts), 0
     if not packed:
         rng.shuffle(order)
@@ -13,5 +13,5 @@ def starts_of(counts, rng, packed):
 
 
 def end_of(starts, counts):
-    """Elements of an array of these parts."""
+    """Number of elements of an array with these parts."""
     return max(start + count for start, count in zip(starts, counts, strict=True))

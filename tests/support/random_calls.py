@@ -10,12 +10,12 @@ from reductions import PERIOD, op_of
 
 from pennympi.arrays.dtypes import TABLE as DTYPES
 
-LATE = 20  # one call in so many comes late on a PE
-EMPTY = 0xA5  # every byte that no call writes
+LATE = 20  # a PE makes one of so many calls late
+EMPTY = 0xA5  # value of every byte that no call writes
 
 
 def size(shared, n):
-    """Elements of a part: none, a few, some, and now and then many."""
+    """Elements of a part: none, a few, some, and sometimes many."""
     kind = shared.random()
     if kind < 0.1:
         return shared.randrange(17)
@@ -23,7 +23,7 @@ def size(shared, n):
 
 
 class Calls:
-    """Calls that follow from ``shared``, each on memory of its own, and what their memory holds before and after."""
+    """Calls that are drawn from ``shared``, each with its own memory, and the content of the memory before and after."""
 
     def __init__(self, team, shared, number):
         self.team, self.list, self.next = team, [], 0
@@ -57,13 +57,13 @@ class Calls:
 
     def _fill(self, case, call, x, out):
         """Write a call's bytes into the images."""
-        given, result = case.x(call), case.out(call)
-        self.images[x[0]][:, x[1]] = given.view(np.uint8)
+        source, result = case.x(call), case.out(call)
+        self.images[x[0]][:, x[1]] = source.view(np.uint8)
         if result is not None:
             self.images[out[0]][1, out[1]] = result.view(np.uint8)
 
-    def one(self, streams=(None,)):
-        """The next call, on one of these streams."""
+    def run_next(self, streams=(None,)):
+        """Make the next call, on one of these streams."""
         call, case, algorithm, *places = self.list[self.next]
         self.next += 1
         if self.late.randrange(LATE) == 0:
@@ -73,7 +73,7 @@ class Calls:
         case.run(self.team, call, x, out, algorithm=algorithm, stream=self.late.choice(streams))
 
     def check(self):
-        """Compare every byte."""
+        """Compare every byte with the expected one."""
         self.team.synchronize()
         for key, (_, wanted) in self.images.items():
             wrong = np.flatnonzero(to_numpy(self.memory[key]) != wanted)
@@ -83,5 +83,5 @@ class Calls:
                 if any(k == key and np.any((at.start <= wrong) & (wrong < at.stop)) for k, at in places)
             ]
             assert not wrong.size, f"memory {key}: {'; '.join(blamed[:3]) or 'between the arrays'}, bytes {wrong[:3]}"
-        self.team.comm.Barrier()  # no PE frees what another still checks
+        self.team.comm.Barrier()  # no PE frees memory that another PE still checks
         self.team.free(self.memory["s"])

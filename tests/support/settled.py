@@ -5,7 +5,7 @@ from pennympi.start import why_no_cuda
 
 
 def settled(n_pes, **more):
-    """Variables for n_pes ranks: the cuda backend where there is a GPU for each, else the host's."""
+    """Variables for n_pes ranks: the cuda backend if there is a GPU for each, else the host backend."""
     return {"PENNYMPI_BACKEND": backend(n_pes), "PENNYMPI_TIMEOUT_S": "100", **more}
 
 

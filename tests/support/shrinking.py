@@ -1,10 +1,10 @@
-"""A value that becomes smaller in each run of a loop's body, and the loop of the host beside it."""
+"""A value that becomes smaller in each run of a loop's body, and a loop of the host for comparison."""
 
 from on_device import same, to_numpy, write
 
 from pennympi.kernels.block import Elements, lanes, load, real, store
 
-LIMIT = 0.1  # that a value must not be above
+LIMIT = 0.1  # value at which loops end
 
 
 def shrink(ctx, x: Elements, n: int, partial: Elements, rate: float):
@@ -21,7 +21,7 @@ def copy(ctx, to: Elements, source: Elements):
 
 
 class Shrinking:
-    """The largest of what all PEs have left of 1, of which each takes another share away in each run."""
+    """The largest rest of 1 on any PE; in each run every PE takes away a different share of its rest."""
 
     def __init__(self, team, dtype="float64"):
         self.rate = 0.5 + 0.3 * team.me / team.n_pes
@@ -36,8 +36,8 @@ class Shrinking:
         self.total(stream)
 
 
-def asked_by_the_host(team, body, value, below=LIMIT, most=10_000):
-    """Run the body in a loop of the host; how often it ran."""
+def run_by_host(team, body, value, below=LIMIT, most=10_000):
+    """Run the body in a loop of the host; return the number of runs."""
     runs, more = 0, True
     while more:
         body(None)
@@ -47,11 +47,11 @@ def asked_by_the_host(team, body, value, below=LIMIT, most=10_000):
     return runs
 
 
-def both(team, reset, body, value, arrays, below=LIMIT, most=10_000):
-    """Check that two calls of a loop leave what a loop of the host leaves; return how often the body ran."""
+def check_loop(team, reset, body, value, arrays, below=LIMIT, most=10_000):
+    """Check that two calls of a loop have the same results as a loop of the host; return the number of runs."""
     reset()
     team.barrier()
-    runs = asked_by_the_host(team, body, value, below, most)
+    runs = run_by_host(team, body, value, below, most)
     right = [to_numpy(x) for x in (value, *arrays)]
     loop = team.plan_loop(body, value, below, most)
     for _ in range(2):

@@ -1,6 +1,6 @@
-"""Python imports this at the start of every program that ``launch`` runs: a line leaves a rank in one write.
+"""Python imports this file at the start of every program of ``launch``: a rank writes a line in one piece.
 
-PYTHONUNBUFFERED would write each argument of ``print`` by itself, and lines of two ranks would mix.
+With PYTHONUNBUFFERED alone each argument of ``print`` would be written by itself, and lines of two ranks would mix.
 """
 
 import sys

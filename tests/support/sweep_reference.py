@@ -1,4 +1,4 @@
-"""Sweeps of a formula by NumPy, on the whole grid, and their norms: both bit for bit."""
+"""Sweeps of a formula on the whole grid by NumPy, and their norms; both bit for bit."""
 
 from collections.abc import Callable
 from ctypes import CDLL, c_double, c_float
@@ -20,7 +20,7 @@ MATH = CDLL(find_library("m"))
 
 @cache
 def fused(dtype):
-    """``multiply_add`` of the C library, of floats of a dtype or arrays of them."""
+    """``multiply_add`` of the C library for floats of a dtype, or arrays of them."""
     number, function = (c_float, MATH.fmaf) if dtype == "float32" else (c_double, MATH.fma)
     function.argtypes, function.restype = [number] * 3, number
     return vectorize([f"{dtype}({dtype}, {dtype}, {dtype})"])(lambda x, y, z: function(x, y, z))
@@ -32,7 +32,7 @@ def multiply_add(x, y, z):
 
 
 def group_values(changes, first=0):
-    """(..., groups): the values of the groups of changes (..., n), which begin at point ``first`` of the grid."""
+    """(..., groups): values of the groups of changes (..., n), which begin at point ``first`` of the grid."""
     n = GROUP_BYTES // changes.itemsize
     before = first % n
     x = np.pad(changes, [(0, 0)] * (changes.ndim - 1) + [(before, -(before + changes.shape[-1]) % n)])
@@ -45,7 +45,7 @@ def group_values(changes, first=0):
 
 
 def words_of(values):
-    """The words of the exact sum of values that count."""
+    """The words of the exact sum of values."""
     rest, words = values.astype("float64").reshape(-1), []
     if not (rest <= LIMIT).all():
         return SumWords(*[0] * BINS, 1)
@@ -88,7 +88,7 @@ def skewed(here, before, after, above, below, left, right, a, b, kappa):
 
 
 class Formula(NamedTuple):
-    """A formula, which has a coefficient if it has numbers.  dtype: in which most tests use it, for each is a kernel"""
+    """A formula, with a coefficient if it has numbers.  dtype: dtype of most tests, since each dtype is a kernel"""
 
     step: Callable[..., Any]
     n_dims: int
@@ -115,18 +115,18 @@ def in_numpy(formula, dtype):
 
 
 def stepped(formula, dtype, u, inside, numbers, coefficient):
-    """New values of points of u, whose last dimensions are the grid's.  inside: slices;  coefficient: there, or None"""
+    """New values of points of u, whose last dimensions are the grid's.  inside: slices;  coefficient: an array or None"""
     n_neighbours = formula.__code__.co_argcount - 1 - len(numbers) - (coefficient is not None)
-    beside = []
+    neighbours = []
     for d in range(u.ndim - n_neighbours // 2, u.ndim):
         for k in (-1, 1):
-            beside.append(u[(*inside[:d], slice(inside[d].start + k, inside[d].stop + k), *inside[d + 1 :])])
-    rest = [np.dtype(dtype).type(one) for one in numbers] + ([] if coefficient is None else [coefficient])
-    return in_numpy(formula, dtype)(u[inside], *beside, *rest)
+            neighbours.append(u[(*inside[:d], slice(inside[d].start + k, inside[d].stop + k), *inside[d + 1 :])])
+    constants = [np.dtype(dtype).type(number) for number in numbers] + ([] if coefficient is None else [coefficient])
+    return in_numpy(formula, dtype)(u[inside], *neighbours, *constants)
 
 
 def swept(formula, u, periodic, sweeps, numbers=(), coefficient=None):
-    """(field, norm of each sweep) after the sweeps.  u: whole grid with one fixed point beyond each end (shape + 2)."""
+    """(field, norm of each sweep) after the sweeps.  u: whole grid with a boundary point at each end (shape + 2)."""
     inner = tuple(slice(1, n - 1) for n in u.shape)
     norms = []
     u = u.copy()

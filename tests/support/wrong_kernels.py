@@ -1,4 +1,4 @@
-"""Kernels that can't be compiled, each for a mistake that users of CUDA and NumPy make."""
+"""Kernels that can't be compiled, each with a mistake that users of CUDA and NumPy make."""
 
 from pennympi.kernels.block import lanes, store
 
@@ -22,7 +22,7 @@ def misspelt(ctx, y, n):
         stor(y, i, 1.0)  # noqa: F821
 
 
-WRONG = [  # (kernel, what the compiler says of it)
+WRONG = [  # (kernel, the compiler's message)
     (subscripts, "getitem(int64, int64)"),
     (without_a_value, "store() missing 1 required positional argument: 'value'"),
     (misspelt, "name 'stor' is not defined"),

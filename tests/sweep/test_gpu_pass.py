@@ -1,4 +1,4 @@
-"""Passes of a GPU, executed in NumPy, against plain sweeps, bit for bit; and their machine code."""
+"""Passes of a GPU, run in NumPy, against plain sweeps, bit for bit; and their machine code."""
 
 from random import Random
 
@@ -17,14 +17,14 @@ from pennympi.stencil.on_gpu.march.rows import NO_WALL, March, first_column
 from pennympi.stencil.on_gpu.passes import pass_kernel
 
 LINE_BYTES = 64
-WRITTEN = 7  # what the new field holds before a pass
+WRITTEN = 7  # contents of the new field before a pass
 both_dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
 
 
 class Fields:
     """Fields (new, old, coefficient) in one memory, with rows as ``Grid.zeros`` makes them, NaN elsewhere; and numbers.
 
-    lead: elements of a row before its first point;  record: what a kernel takes;  numbers: their address
+    lead: elements of a row before its first point;  record: an argument of kernels;  numbers: their address
     """
 
     def __init__(self, old, coefficient, halo, numbers):
@@ -43,7 +43,7 @@ class Fields:
 
 
 def check(stencil, numbers, kernel, launch, arrays, halo, boxes, inner, depth, norms):
-    """A pass from arrays (old, coefficient) does what plain sweeps do of all points of ``inner``, and no more."""
+    """A pass from arrays (old, coefficient) changes all points of ``inner`` as plain sweeps do, and no other point."""
     fields, (box, live), emulated = Fields(*arrays, halo, numbers), boxes, Threads(stencil.dtype)
     before, (blocks, threads, cut) = fields.memory.copy(), launch(fields)
     emulated.run(kernel, blocks, threads, fields.memory, (Pass(fields.record, box, live, cut, fields.numbers, 0, 0),))
@@ -66,7 +66,8 @@ def drawn(random, shape, dtype):
 
 
 def of_groups(random, box, n):
-    """The box from a group of n points on, up to another one or to its own end, where the first group begins at z = 1."""
+    """A random range of whole groups of n points in z, the first of which begins at z = 1; the box's end may cut the
+    last."""
     first = 1 + n * random.randint(0, (box.z1 - 2) // n)
     return box._replace(z0=first, z1=min(first + n * random.randint(1, 40), box.z1))
 
@@ -103,7 +104,7 @@ def some_pass(random, stencil, depth, group):
     """(shape, live, box, own, inner) of a part of a grid that has ends on all sides, or neighbours.
 
     inner: the points that the sweeps of the whole array change
-    group: of as many points no box has a part, but for the grid's last ones
+    group: points; the box splits no group, except the last one of the grid
     """
     n_dims, ends = stencil.n_dims, random.random() < 0.5
     least = 3 if ends else 2 * depth + 1

@@ -44,7 +44,7 @@ def ran(made, stencil, fields, box, live, numbers, words):
 
 
 def padded(shape, dtype, random):
-    """Numbers of any size (nx, ny, nz): a view with padded rows, as grids make them, with NaN in between."""
+    """Random numbers (nx, ny, nz): a view with padded rows, as grids make them, with NaN in the padding."""
     line = 64 // np.dtype(dtype).itemsize
     lead, pitch = line - 1, -(-(line - 1 + shape[2]) // line) * line
     rows, draw = shape[0] * shape[1], np.random.default_rng(random.randrange(1 << 30))
@@ -64,7 +64,7 @@ def whole(shape):
 
 
 def some_box(random, inside):
-    """A box within another one."""
+    """A random box within another one."""
     bounds = []
     for first, stop in zip(inside[::2], inside[1::2], strict=True):
         low = random.randint(first, stop - 1)

@@ -29,14 +29,14 @@ ENGINES = {
     "auto": (3, None),
 }  # halo, depth
 
-# A formula in a dtype is one kernel, and another one for the resident engine.  1, 2 and 4 PEs have the same ones.
+# Each formula and dtype needs a kernel, and the resident engine another one.  1, 2 and 4 PEs share their kernels.
 FEW = N_PES in (1, 2, 4)
 RESIDENT = ("2-D", "2-D with coefficient") if FEW else ("1-D", "3-D with all")
 TESTED = [(case, engine) for case in SHAPES for engine in ENGINES if engine[:5] in ("plain", "block") or case in RESIDENT]
 
 
 def dtype_of(case):
-    """Of a case: its formula's dtype, or at some numbers of PEs the other one."""
+    """The dtype of a case: its formula's dtype, or at some numbers of PEs the other float dtype."""
     usual = FORMULAS[case].dtype
     return usual if FEW else {"float32": "float64", "float64": "float32"}[usual]
 
@@ -48,7 +48,7 @@ def start_of(shape, dtype, seed):
 
 
 def fill(grid, array, whole):
-    """Set a field to this PE's points of the whole grid (shape + 2), the fixed points beyond its ends included."""
+    """Set a field to this PE's points of the whole grid (shape + 2), with the fixed points beyond the grid's ends."""
     mine, h = np.zeros(grid.local, whole.dtype), np.array(grid.halo)
     low = np.where(np.array(grid.first) == 0, 1, 0)
     end = np.array(grid.first) + np.array(grid.own)
@@ -81,7 +81,7 @@ def check(team, case, periodic, engine, sweeps, norm="every"):
         formula.step, u, v, sweeps, norm=norm, args=numbers, fields=(coefficient,) if numbers else (),
         engine=engine.split()[0], depth=depth,
     )  # fmt: skip
-    for _ in range(2):  # a call begins from u
+    for _ in range(2):  # each call begins from u
         fill(grid, u, whole)
         fill(grid, v, whole)
         team.barrier()
@@ -117,14 +117,14 @@ def test_sweeps_and_norms(team, engine, sweeps, norm):
 @pytest.mark.parametrize("case", ["2-D", "3-D"])
 @pytest.mark.parametrize("engine", ["plain", "blocked"])
 def test_sides_first(team, monkeypatch, case, engine):
-    """As large fields are swept: what neighbours wait for, and then the exchange beside all other points."""
+    """Large fields are swept in this way: first the points for the neighbours, then the others during the exchange."""
     monkeypatch.setitem(passes.SPLIT_MIN_BYTES, team.backend, 0)
     check(team, case, (True,) + (False,) * (len(SHAPES[case]) - 1), engine, 5)
 
 
 def test_errors_name_the_remedy(team):
     grid = team.grid((24, 24), halo=2)
-    other = team.grid((30 * team.n_pes, 24), halo=2)  # whose parts have other shapes on every PE
+    other = team.grid((30 * team.n_pes, 24), halo=2)  # the parts have other shapes on every PE
     u, v, k, d = (grid.zeros(dtype) for dtype in ("float32", "float32", "float32", "float64"))
     w = other.zeros("float32")
 

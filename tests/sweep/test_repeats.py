@@ -1,4 +1,4 @@
-"""One plan of sweeps, called 300 times without one wrong bit."""
+"""One plan of sweeps gives the right bits in each of 300 calls."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ SHAPE, SWEEPS, TIMES, RING = (96, 264), 37, 300, (True, False)
 
 @pytest.mark.parametrize("engine", ["plain", "blocked", "resident"])
 def test_many_calls(team, engine):
-    """From two starts in turn."""
+    """The calls alternate between two starts."""
     if not team._backend.has_streams:
         pytest.skip(f"the {team.backend} backend's resident sweeps are simulated")
     grid = team.grid(SHAPE, dims=(0, 1), periodic=RING, halo=2)

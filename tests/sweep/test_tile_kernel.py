@@ -47,7 +47,7 @@ def test_tile_kernel(monkeypatch, points, pes, periodic, depth, blocks, warps, c
     for pe in range(n_pes):
         one, (rows, columns) = Memory(memory, pe, n_pes), parts.own(pe)
         made = resident(stencil, parts, pe, depth, norms, blocks)
-        inbox = one.room(made.inbox_bytes)  # first, since it is symmetric and the fields have any sizes
+        inbox = one.room(made.inbox_bytes)  # first, because the inbox is symmetric and the fields differ in size
         (y, x), one.own = parts.first(pe), (slice(1, rows + 1), slice(lead + 1, lead + columns + 1))
         fields = [one.view(one.room((rows + 2) * pitch * item_bytes), (rows + 2, pitch), dtype) for _ in range(3)]
         for field in fields[:2]:
@@ -81,7 +81,7 @@ def test_tile_kernel(monkeypatch, points, pes, periodic, depth, blocks, warps, c
 
 
 def test_machine_code():
-    """All is inlined, nothing lies in local memory, and packets travel by 16 bytes."""
+    """All functions are inlined, nothing is in local memory, and packets travel by 16 bytes."""
     parts = Decomposition((60, 101), (1, 1), (True, False), (1, 1), (0,))
     made = resident(Stencil(diffuse_2d, 2, "float64", 1, True), parts, 0, 2, "every", 16)
     assert made.blocks <= 16 and made.threads % LANES == 0
@@ -89,7 +89,7 @@ def test_machine_code():
     options = {"bounds": made.bounds, "fused": False, "shared_bytes": made.shared_bytes}
     code = ptx_of(made.kernel, elements=TABLE["float64"], **options)
     assert not re.search(r"\bcall\b|\.local\b", code)
-    assert len(re.findall(r"\bbar(?:rier)?\.sync\b", code)) == 8  # other warps count each
+    assert len(re.findall(r"\bbar(?:rier)?\.sync\b", code)) == 8  # warps of different sides have their own
     assert "st.volatile.global.v4.u32" in code and "ld.volatile.global.v4.u32" in code
     assert "red.global.add.u64" in code
 

@@ -1,4 +1,4 @@
-"""Where tiles give their rims: every cell that a tile waits for is written once, with the point that belongs there."""
+"""Where tiles send their rims: every cell that a tile waits for is written once, with the right point."""
 
 from random import Random
 
@@ -22,7 +22,7 @@ PES = 1 << 40  # between the addresses of two PEs
 
 
 def given(table, shape, at, point):
-    """(address, j, quad) of all that a block writes, as the kernel's ``give``.  point: of the tile, by row and quad."""
+    """(address, point) of all that a block writes, as the kernel's ``give``.  point: of the tile, by row and column."""
     rows, width, known = table[1], table[3], table[4]
     north, south, west, east = (known >> k & 1 for k in range(4))
     depth, side = shape.depth, shape.side
@@ -45,7 +45,7 @@ def given(table, shape, at, point):
 
 
 def taken(table, shape, point):
-    """(address, point, source) of all that a block waits for, as the kernel's ``take``."""
+    """(cell, point, source) of all that a block waits for, as the kernel's ``take``."""
     rows, width, known = table[1], table[3], table[4]
     north, south, west, east = (known >> k & 1 for k in range(4))
     depth, side = shape.depth, shape.side
@@ -104,7 +104,7 @@ def test_every_cell_is_given_once(seed):
             covered += table[1] * table[3]
 
             def point(j, column, y=y, x=x):
-                """The point of row j of the tile and a column from its first own one, in the whole grid."""
+                """The point of the whole grid at a row of the tile and a column, from the tile's first own point on."""
                 at = [y + j - depth, x + column]
                 for d in (0, 1):
                     if periodic[d]:
@@ -122,6 +122,6 @@ def test_every_cell_is_given_once(seed):
     for at, which, source in wanted:
         pe, found = written.pop(at)
         assert pe == source
-        # The last quad of a row may go beyond the points: its own ones come first.
+        # The last quad of a row may extend beyond the points: its own points come first.
         assert found == which
     assert not written

@@ -1,7 +1,7 @@
 """A block of a GPU in NumPy: the kernels of ``pennympi/stencil/on_gpu`` on arrays of all threads, a statement at a time.
 
-An address is an offset in ``memory``; shared memory is another array, and holds NaN until something is stored there.
-A thread that reads what another one has stored since the last barrier, or what is being copied, finds NaN.
+An address is an offset in ``memory``; shared memory is another array, and holds NaN until a thread stores there.
+A thread that reads what another thread has stored since the last barrier, or what is being copied, finds NaN.
 """
 
 from collections import defaultdict
@@ -23,7 +23,7 @@ SHARED_BYTES, PIECE_BYTES = 227 << 10, 16
 class Threads:
     """The functions that kernels call, for one block.  values: {address of words: the values of groups added to them}
 
-    The kernels of one and two dimensions, whose warps go different ways, are run with blocks of one warp.
+    Kernels of one and two dimensions, whose warps diverge, run with blocks of one warp.
     """
 
     WARPS = 1
@@ -44,7 +44,7 @@ class Threads:
         made |= {specialised(squares_of_warp, n): lambda values: values for n in range(1, 4)}
         made |= {no_squares: tuple, add_squares_of_warp: self._add_squares_of_warp}
         made |= {add_lanes_to_words: self._add_lanes_to_words}
-        bound = bind(kernel, scope, lambda function: function, scope, made=made)
+        bound = bind(kernel, scope, lambda function: function, scope, compiled=made)
         shape, grid = ((n, 1, 1) if isinstance(n, int) else n for n in (threads, blocks))
         self._thread = np.arange(np.prod(shape))
         x, y = self._thread % shape[0], self._thread // shape[0]
@@ -53,8 +53,8 @@ class Threads:
         for index in np.ndindex(grid):
             self._block, self.cuda.blockIdx = index[0], SimpleNamespace(x=index[0], y=index[1], z=index[2])
             self._shared = np.full(SHARED_BYTES // self._dtype.itemsize, np.nan, self._dtype)
-            self._writer = np.full(len(self._shared), -1)  # of what was stored since the last barrier
-            self._copies = [[]]  # groups under way
+            self._writer = np.full(len(self._shared), -1)  # thread of each store since the last barrier
+            self._copies = [[]]  # groups of copies that are not complete
             with np.errstate(all="ignore"):
                 bound(0, *args)
 

@@ -1,4 +1,4 @@
-"""Other libraries, called as their users call them."""
+"""Other libraries, called in the way of their users."""
 
 from importlib import import_module
 from typing import Any
@@ -7,7 +7,7 @@ from ...errors import Unsupported
 from ...team import Team
 from ..implementation import Implementation
 
-BASELINES: dict[str, tuple[Any, ...]] = {  # name: its module here, its class, and the last argument of that
+BASELINES: dict[str, tuple[Any, ...]] = {  # {name: (module in this folder, class, last argument of the constructor)}
     "nccl": ("nccl", "Nccl", False),
     "nccl-symmetric": ("nccl", "Nccl", True),
     "torch-symm-one-shot": ("torch_symm", "TorchSymm", "one_shot"),
@@ -18,9 +18,9 @@ BASELINES: dict[str, tuple[Any, ...]] = {  # name: its module here, its class, a
 
 
 def make(name: str, team: Team, nbytes: int) -> Implementation:
-    """A baseline with buffers of ``nbytes``.  Collective.  Raises Unsupported or ImportError where it cannot run."""
+    """A baseline with buffers of ``nbytes``.  Collective.  Raises Unsupported or ImportError if it can't run."""
     module, kind, *arguments = BASELINES[name]
     if module != "mpi" and team.backend != "cuda":
         raise Unsupported(f"{name} needs the cuda backend")
-    made: Implementation = getattr(import_module(f".{module}", __name__), kind)(team, nbytes, *arguments)
-    return made
+    baseline: Implementation = getattr(import_module(f".{module}", __name__), kind)(team, nbytes, *arguments)
+    return baseline

@@ -38,33 +38,33 @@ class Mpi(Implementation):
         return case.name != ("reduce_scatter" if in_place else "broadcast")
 
     def call(self, case: Case, source: Any, target: Any, op: str, root: int) -> Call:
-        comm, by, me = self._comm, _OPS.get(op, MPI.SUM), self._comm.rank
-        x, out, other = _message(source), _message(target), partner(me, comm.size)
+        comm, operator, me = self._comm, _OPS.get(op, MPI.SUM), self._comm.rank
+        x, out, peer = _message(source), _message(target), partner(me, comm.size)
         in_place = np.shares_memory(source, target)
         first = MPI.IN_PLACE if in_place else x
-        sent, taken = case.counts(me, comm.size, source.size // comm.size) if case.counts else ([0], [0])
+        sent, received = case.counts(me, comm.size, source.size // comm.size) if case.counts else ([0], [0])
         calls: dict[str, Call] = {
-            "allreduce": lambda _: comm.Allreduce(first, out, by),
-            "reduce_scatter": lambda _: comm.Reduce_scatter_block(x, out, by),
+            "allreduce": lambda _: comm.Allreduce(first, out, operator),
+            "reduce_scatter": lambda _: comm.Reduce_scatter_block(x, out, operator),
             "all_gather": lambda _: comm.Allgather(first, out),
             "broadcast": lambda _: comm.Bcast(x, root),
-            "reduce": lambda _: comm.Reduce(x if me != root else first, out if me == root else None, by, root),
+            "reduce": lambda _: comm.Reduce(x if me != root else first, out if me == root else None, operator, root),
             "all_to_all": lambda _: comm.Alltoall(x, out),
-            "all_gatherv": lambda _: comm.Allgatherv(x[: sent[0]], [out, taken]),
-            "reduce_scatterv": lambda _: comm.Reduce_scatter(x[: sum(sent)], out[: taken[0]], sent, by),
-            "all_to_allv": lambda _: comm.Alltoallv([x, sent], [out, taken]),
-            "exchange": lambda _: comm.Sendrecv(x, other, 0, out, other, 0),
+            "all_gatherv": lambda _: comm.Allgatherv(x[: sent[0]], [out, received]),
+            "reduce_scatterv": lambda _: comm.Reduce_scatter(x[: sum(sent)], out[: received[0]], sent, operator),
+            "all_to_allv": lambda _: comm.Alltoallv([x, sent], [out, received]),
+            "exchange": lambda _: comm.Sendrecv(x, peer, 0, out, peer, 0),
         }
         if case.name == "exchange" and in_place:
-            return lambda _: comm.Sendrecv_replace(out, other, 0, other, 0)
+            return lambda _: comm.Sendrecv_replace(out, peer, 0, peer, 0)
         return calls[case.name]
 
 
 def library_version() -> str:
-    """The MPI that mpi4py found: "MPICH Version: 4.3.0"."""
+    """The MPI that mpi4py uses, such as "MPICH Version: 4.3.0"."""
     return " ".join(MPI.Get_library_version().strip("\0").splitlines()[0].split(",")[0].split())
 
 
 def _message(x: Any) -> Any:
-    """An array as MPI takes it: 16-bit floats as uint16, because MPI has no such type and only moves them."""
+    """An array in a form that MPI takes: 16-bit floats as uint16, since MPI has no such type and only moves them."""
     return x.view(np.uint16) if x.dtype.itemsize == 2 and x.dtype.kind not in "iu" else x

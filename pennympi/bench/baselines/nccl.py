@@ -13,9 +13,9 @@ from ..implementation import Call, Implementation, plain
 
 
 class Nccl(Implementation):
-    """One NCCL communicator over the team's PEs; see ``Implementation``.  Making one is collective.
+    """An NCCL communicator over the team's PEs; see ``Implementation``.  The constructor is collective.
 
-    symmetric: the buffers are allocated by ncclMemAlloc and registered as symmetric windows, for NCCL's symmetric kernels
+    symmetric: buffers come from ncclMemAlloc and are registered as symmetric windows, for NCCL's symmetric kernels
     """
 
     def __init__(self, team: Team, nbytes: int, symmetric: bool):
@@ -36,43 +36,43 @@ class Nccl(Implementation):
 
     def call(self, case: Case, source: Any, target: Any, op: str, root: int) -> Call:
         comm, me, n_pes = self._comm, self._me, self._n_pes
-        by = getattr(nccl, op.upper()) if case.reduces else None
-        other = partner(me, n_pes)
-        sends, takes = {other: source}, {other: target}  # of an exchange
+        operator = getattr(nccl, op.upper()) if case.reduces else None
+        peer = partner(me, n_pes)
+        sends, receives = {peer: source}, {peer: target}  # the messages of an exchange
         if case.name == "put":
-            sends, takes = {(me + 1) % n_pes: source}, {(me - 1) % n_pes: target}
+            sends, receives = {(me + 1) % n_pes: source}, {(me - 1) % n_pes: target}
         if case.counts:
-            sent, taken = case.counts(me, n_pes, source.size // n_pes)
+            sent, received = case.counts(me, n_pes, source.size // n_pes)
             to_all = dict.fromkeys(range(n_pes), source[: sent[0]])
-            sends, takes = to_all if case.name == "all_gatherv" else _parts(source, sent), _parts(target, taken)
+            sends, receives = to_all if case.name == "all_gatherv" else _parts(source, sent), _parts(target, received)
         calls: dict[str, Call] = {
-            "allreduce": lambda s: comm.allreduce(source, target, by, stream=s),
-            "reduce_scatter": lambda s: comm.reduce_scatter(source, target, by, stream=s),
+            "allreduce": lambda s: comm.allreduce(source, target, operator, stream=s),
+            "reduce_scatter": lambda s: comm.reduce_scatter(source, target, operator, stream=s),
             "all_gather": lambda s: comm.allgather(source, target, stream=s),
             "broadcast": lambda s: comm.broadcast(source, target, root, stream=s),
-            "reduce": lambda s: comm.reduce(source, target, by, root, stream=s),
+            "reduce": lambda s: comm.reduce(source, target, operator, root, stream=s),
             "all_to_all": lambda s: comm.alltoall(source, target, stream=s),
-            "reduce_scatterv": lambda s: self._reduce_parts(sends, target, by, s),
+            "reduce_scatterv": lambda s: self._reduce_parts(sends, target, operator, s),
         }
-        return calls.get(case.name, lambda s: self._messages(sends, takes, s))
+        return calls.get(case.name, lambda s: self._messages(sends, receives, s))
 
-    def _messages(self, sends: dict[int, Any], takes: dict[int, Any], stream: Any) -> None:
-        """Messages to and from PEs, grouped: NCCL has no collectives by counts."""
+    def _messages(self, sends: dict[int, Any], receives: dict[int, Any], stream: Any) -> None:
+        """Grouped messages to and from PEs, since NCCL has no collectives by counts."""
         with nccl.group():
             for pe, part in sends.items():
                 if part.size:
                     self._comm.send(part, pe, stream=stream)
-            for pe, part in takes.items():
+            for pe, part in receives.items():
                 if part.size:
                     self._comm.recv(part, pe, stream=stream)
 
-    def _reduce_parts(self, parts: dict[int, Any], target: Any, by: Any, stream: Any) -> None:
+    def _reduce_parts(self, parts: dict[int, Any], target: Any, operator: Any, stream: Any) -> None:
         with nccl.group():
             for pe, part in parts.items():
                 if part.size:
-                    self._comm.reduce(part, target[: part.size], by, pe, stream=stream)
+                    self._comm.reduce(part, target[: part.size], operator, pe, stream=stream)
 
 
 def _parts(x: Any, counts: Sequence[int]) -> dict[int, Any]:
-    """{PE: its part of a packed array}."""
+    """{PE: its part of a packed array}"""
     return {pe: x[sum(counts[:pe]) : sum(counts[: pe + 1])] for pe in range(len(counts))}

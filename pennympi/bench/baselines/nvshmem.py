@@ -1,4 +1,4 @@
-"""NVSHMEM's own collectives and puts on a stream, through nvshmem4py's bindings."""
+"""NVSHMEM's own collectives and puts on a stream, by nvshmem4py's bindings."""
 
 from typing import Any
 
@@ -41,11 +41,11 @@ class Nvshmem(Implementation):
 
     def call(self, case: Case, source: Any, target: Any, op: str, root: int) -> Call:
         run = self._function(case, dtype_of(source.dtype), op)
-        to, given = target.data.ptr, source.data.ptr
+        dst, src = target.data.ptr, source.data.ptr
         if case.name == "put":
-            after, nbytes = (self._me + 1) % self._n_pes, source.nbytes
-            return lambda stream: run(to, given, nbytes, after, stream.ptr)
+            next_pe, nbytes = (self._me + 1) % self._n_pes, source.nbytes
+            return lambda stream: run(dst, src, nbytes, next_pe, stream.ptr)
         block = source.size // (self._n_pes if case.source_cut else 1)
         if case.name == "broadcast":
-            return lambda stream: run(TEAM_WORLD, to, given, block, root, stream.ptr)
-        return lambda stream: run(TEAM_WORLD, to, given, block, stream.ptr)
+            return lambda stream: run(TEAM_WORLD, dst, src, block, root, stream.ptr)
+        return lambda stream: run(TEAM_WORLD, dst, src, block, stream.ptr)

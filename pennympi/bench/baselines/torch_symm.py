@@ -1,4 +1,4 @@
-"""AllReduce of PyTorch on its symmetric memory, ``torch.ops.symm_mem``, by loads and stores: not by multicast."""
+"""AllReduce of PyTorch on its symmetric memory, ``torch.ops.symm_mem``, by loads and stores, and not by multicast."""
 
 from typing import Any
 
@@ -12,13 +12,13 @@ from ...team import Team
 from ..cases import Case
 from ..implementation import Call, Implementation
 
-DTYPES = ("float32", "bfloat16")  # that its kernels have
+DTYPES = ("float32", "bfloat16")  # dtypes of its kernels
 
 
 class TorchSymm(Implementation):
-    """One of PyTorch's two kernels over the team's PEs; see ``Implementation``.  Making one is collective.
+    """A kernel of PyTorch over the team's PEs; see ``Implementation``.  The constructor is collective.
 
-    shots: "one_shot" or "two_shot", which alone has an in-place form
+    shots: "one_shot", or "two_shot", the only kernel with an in-place form
     """
 
     def __init__(self, team: Team, nbytes: int, shots: str):
@@ -45,9 +45,9 @@ class TorchSymm(Implementation):
         return self._shots == "two_shot" or not in_place
 
     def call(self, case: Case, source: Any, target: Any, op: str, root: int) -> Call:
-        given, to, ops = self._tensor(source), self._tensor(target), torch.ops.symm_mem
+        src, dst, ops = self._tensor(source), self._tensor(target), torch.ops.symm_mem
         run = ops.two_shot_all_reduce_ if source is target else getattr(ops, f"{self._shots}_all_reduce_out")
-        args = (given, op, self._group) if source is target else (given, op, self._group, to)
+        args = (src, op, self._group) if source is target else (src, op, self._group, dst)
 
         def call(stream: Any) -> None:
             with torch.cuda.stream(torch.cuda.ExternalStream(stream.ptr)):
@@ -56,12 +56,12 @@ class TorchSymm(Implementation):
         return call
 
     def _tensor(self, x: Any) -> Any:
-        """The tensor of an array that begins where the memory does."""
+        """The tensor of an array at the start of its memory."""
         return self._tensors[x.data.ptr][: x.nbytes].view(getattr(torch, x.dtype.name))
 
 
 def _store(team: Team) -> Any:
     """PyTorch's store, which PE 0 serves."""
-    mine = dist.TCPStore("localhost", 0, team.n_pes, True, wait_for_workers=False) if team.me == 0 else None
-    port = team.gather(mine.port if mine else None)[0]
-    return mine or dist.TCPStore("localhost", port, team.n_pes, False)
+    own_store = dist.TCPStore("localhost", 0, team.n_pes, True, wait_for_workers=False) if team.me == 0 else None
+    port = team.gather(own_store.port if own_store else None)[0]
+    return own_store or dist.TCPStore("localhost", port, team.n_pes, False)

@@ -1,1 +1,1 @@
-"""From a kernel to a launch on a GPU."""
+"""The way from a kernel to a launch on a GPU."""

@@ -1,4 +1,4 @@
-"""From a kernel to a cubin, cached on disk."""
+"""Compiles a kernel to a cubin, with a cache on disk."""
 
 import re
 import zlib
@@ -21,15 +21,15 @@ from ..device.intrinsics import after_previous_kernel
 from ..device.register_steps import register_steps, together
 from .gpu import VERSIONS, device_function, ptx, types
 
-HALVED = LaunchBounds(MAX_THREADS, 2)  # 64 registers a thread
-MOST_REGISTERS = 80  # of a thread: a block of 512 leaves three eighths of its multiprocessor free
-OVERLAP_CC = (9, 0)  # from this compute capability on a kernel may be launched before the one in front of it has ended
-MOST_KEPT, OWN = 4096, "pennympi."  # device functions of a process, and where they come from
+HALVED = LaunchBounds(MAX_THREADS, 2)  # at most 64 registers of a thread
+MOST_REGISTERS = 80  # registers of a thread with which a block of 512 leaves three eighths of its multiprocessor free
+OVERLAP_CC = (9, 0)  # compute capability from which a kernel may be launched before the previous kernel has ended
+MOST_KEPT, OWN = 4096, "pennympi."  # kept device functions of a process, and the prefix of their modules
 Items = tuple[tuple[str, Any], ...]
 _LETTERS = {"i": types.int64, "f": types.float64}
-# Where the implementations of the primitives are: of all kernels, of kernels whose PEs are reached by pointers and of the
-# others, and of those that also reduce.
-_EVERYWHERE = {
+# The modules of the primitives' implementations: those of all kernels; those of kernels that reach all PEs by pointers,
+# and those of the others; those of kernels that reach all PEs by pointers and reduce.
+_COMMON = {
     primitives: (
         "block", "blocks", "lanes", "single_thread", "is_leader", "sync", "add_shared", "arrive_last", "lock", "unlock",
         "block_sum", "add_block_sums", "product", "multiply_add", "bits", "copy", "read_peer", "read_epoch",
@@ -41,72 +41,77 @@ _EVERYWHERE = {
     lines: ("put_lines",),
 }  # fmt: skip
 _TO_PEERS = ("put", "stage_for_put", "get", "put_signal", "fence", "signal", "signal_all")
-_NEAR = {pointers: _TO_PEERS, packets: ("all_to_all_packets",)}
-_FAR = {remote: (*_TO_PEERS, "wait", "wait_all", "receive_packets", "receive_lines")}  # its waits end when they give up
-_REDUCE_NEAR = {
+_BY_POINTER = {pointers: _TO_PEERS, packets: ("all_to_all_packets",)}
+_BY_NVSHMEM = {  # these waits complete puts if they give up
+    remote: (*_TO_PEERS, "wait", "wait_all", "receive_packets", "receive_lines"),
+}
+_REDUCE_BY_POINTER = {
     packets: ("combine_packets", "reduce_forward_packets", "receive_plus", "exchange_reduce_packets"),
     multicast: ("store_multicast", "meet_multicast"),
 }
 
 
 class Target(NamedTuple):
-    """What runs the kernel.
+    """The GPU and the team that a kernel is compiled for.
 
     cc:     compute capability of the GPU
-    beyond: some PE of the team cannot be reached by a pointer
+    remote: no pointer reaches some PE of the team
     """
 
     cc: tuple[int, int]
-    beyond: bool = False
+    remote: bool = False
 
     @property
     def overlap(self) -> bool:
-        """Whether the kernel may be launched while the one in front of it ends."""
+        """Whether the kernel may be launched before the previous kernel has ended."""
         return self.cc >= OVERLAP_CC
 
 
 def call_number(name: str) -> int:
-    """What the record of a timeout holds for a kernel's name."""
+    """The number of a kernel's name in the record of a timeout."""
     return zlib.crc32(name.encode())
 
 
 @lru_cache(MOST_KEPT)
 def _device(function: FunctionType, implementations: Items, fixed: Items) -> Any:
-    """A function as a device function; kept, since to infer its types takes nearly all of the time of a compilation."""
-    given = dict(implementations), dict(fixed)
-    return device_function(bind(function, given[0], device_function, given[1], made=_helpers(function, *given)))
+    """A function as a device function; kept, since type inference takes nearly all of the time of a compilation."""
+    scope = dict(implementations), dict(fixed)
+    return device_function(bind(function, scope[0], device_function, scope[1], compiled=_helpers(function, *scope)))
 
 
 def _kept(function: FunctionType, implementations: Mapping[str, Any], fixed: Mapping[str, Any]) -> Any:
-    """``_device`` of a function with what it reaches of the implementations and numbers."""
+    """``_device`` of a function with those implementations and numbers that it reaches."""
     reached = names_reached(function)
     return _device(
-        function, *(tuple((k, v) for k, v in given.items() if k in reached) for given in (implementations, fixed))
+        function, *(tuple((k, v) for k, v in scope.items() if k in reached) for scope in (implementations, fixed))
     )
 
 
 def _helpers(kernel: Callable[..., Any], implementations: Mapping[str, Any], fixed: Mapping[str, Any]) -> dict[Any, Any]:
-    """The device functions of what a kernel calls of this library.
+    """The device functions of those functions of this library that a kernel calls.
 
-    Not of what a user's kernel calls of the user's: its globals may have other values the next time.
+    Functions of the user are not kept, since their globals may have other values the next time.
     """
-    return {one: _kept(keyed(one), implementations, fixed) for one in helpers(kernel) if one.__module__.startswith(OWN)}
+    called = [function for function in helpers(kernel) if function.__module__.startswith(OWN)]
+    return {function: _kept(keyed(function), implementations, fixed) for function in called}
 
 
 def _implementations(name: str, tagged: bool, options: KernelOptions, target: Target) -> dict[str, Any]:
-    """{primitive that a kernel of these options may call: its compiled implementation}.  tagged: ``bind.is_tagged``"""
-    reduction, n_pes, near = options.reduction, options.constants.get("n_pes", 0), not target.beyond
-    modules = [_EVERYWHERE, _NEAR if near else _FAR, *(_REDUCE_NEAR,) * bool(near and reduction)]
-    plain = {name: getattr(module, name) for one in modules for module, names in one.items() for name in names}
+    """{primitive that a kernel with these options may call: its compiled form}.  tagged: ``bind.is_tagged``"""
+    reduction, n_pes, by_pointer = options.reduction, options.constants.get("n_pes", 0), not target.remote
+    tables = [_COMMON, _BY_POINTER if by_pointer else _BY_NVSHMEM]
+    if by_pointer and reduction:
+        tables.append(_REDUCE_BY_POINTER)
+    plain = {name: getattr(module, name) for table in tables for module, names in table.items() for name in names}
     fixed: dict[str, Any] = {"TAGGED": tagged, "ALIGNED": options.aligned}
     fixed["CALL"] = call_number(name) + tagged * ctx_words.TAGGED
     if reduction:
         plain |= element_implementations(*reduction) | {"combine": combine.combine, "plus": combine.plus}
-        plain["combine_put"] = combine.combine_put if near else remote.combine_put
+        plain["combine_put"] = combine.combine_put if by_pointer else remote.combine_put
         fixed |= {"ITEM_BYTES": reduction[0].item_bytes, **register_steps(*reduction, n_pes)}
-    if near:
+    if by_pointer:
         fixed |= together(n_pes)
-    if near and reduction and (by_switch := multicast.switch_steps(*reduction)):
+    if by_pointer and reduction and (by_switch := multicast.switch_steps(*reduction)):
         fixed |= by_switch
         plain["reduce_multicast"] = multicast.reduce_multicast
     compiled = {primitive: _kept(body, {}, fixed) for primitive, body in plain.items()}
@@ -114,53 +119,53 @@ def _implementations(name: str, tagged: bool, options: KernelOptions, target: Ta
 
 
 def entry(kernel: Callable[..., Any], name: str, options: KernelOptions, target: Target) -> tuple[FunctionType, Any]:
-    """The function that is launched, which calls the kernel with the constants filled in, and its signature."""
+    """The function that is launched, which calls the kernel with the constants inserted, and its signature."""
     kernel = unrolled(kernel)
     implementations = _implementations(name, is_tagged(kernel), options, target)
-    body = device_function(bind(kernel, implementations, device_function, made=_helpers(kernel, implementations, {})))
+    body = device_function(bind(kernel, implementations, device_function, compiled=_helpers(kernel, implementations, {})))
     names, constants = parameters(kernel), options.constants
     open_names = [n for n in names if n not in constants]
     arguments, records = call_source(kernel, constants)
-    scope: dict[str, Any] = {  # names that end in _ are no parameter's
+    scope: dict[str, Any] = {  # names that end in _ differ from all parameters
         "body_": body, "after_previous_kernel_": after_previous_kernel, "__name__": __name__, **records
     }  # fmt: skip
     begin = "after_previous_kernel_()\n    " if target.overlap else ""
     function_name = "".join(c if c.isalnum() else "_" for c in name)
-    # By exec, since only the list of parameters differs from kernel to kernel.
+    # By exec, since the functions of all kernels differ only in names and parameters.
     exec(f"def {function_name}({', '.join(open_names)}):\n    {begin}body_({arguments})\n", scope)
     letters = "i" + options.kinds_of(kernel)
     kinds = [_LETTERS[letter] for n, letter in zip(names, letters, strict=True) if n not in constants]
     return scope[function_name], types.void(*kinds)
 
 
-def _assembled(code: str, cc: tuple[int, int], *others: bytes) -> bytes:
-    """PTX as a cubin, linked with other machine code."""
+def _assembled(code: str, cc: tuple[int, int], *libraries: bytes) -> bytes:
+    """PTX as a cubin, linked with the cubins ``libraries``."""
     from cuda.core import Linker, LinkerOptions, ObjectCode
 
-    objects = [ObjectCode.from_ptx(code.encode()), *map(ObjectCode.from_cubin, others)]
+    objects = [ObjectCode.from_ptx(code.encode()), *map(ObjectCode.from_cubin, libraries)]
     return Linker(*objects, options=LinkerOptions(arch=f"sm_{cc[0]}{cc[1]}")).link("cubin").code
 
 
 def registers(code: bytes) -> int:
-    """Registers of a thread of a cubin's kernel, by its EIATTR_REGCOUNT: a function that it calls has no more."""
+    """Registers of a thread of a cubin's kernel, from its EIATTR_REGCOUNT: functions that it calls use no more."""
     return max(int.from_bytes(count, "little") for count in re.findall(rb"\x04\x2f\x08\x00.{4}(.{4})", code, re.DOTALL))
 
 
 def cubin(kernel: Callable[..., Any], name: str, options: KernelOptions, target: Target) -> bytes:
-    """The kernel's machine code, from disk if it was made before.  Needs no GPU."""
+    """The kernel's machine code, from disk if an earlier process compiled it.  Needs no GPU."""
     bounds, cc = _bounds(options, target), target.cc
 
     def make() -> bytes:
         function, signature = entry(kernel, name, options, target)
-        others = [remote.shim(cc)] if target.beyond else []
-        code = _assembled(ptx(function, signature, cc, bounds, options.fused), cc, *others)
+        libraries = [remote.shim(cc)] if target.remote else []
+        code = _assembled(ptx(function, signature, cc, bounds, options.fused), cc, *libraries)
         if options.bounds is None and registers(code) > MOST_REGISTERS:
-            # Not for all: the bound makes the others slower, by 5 % at 16 MiB.
-            code = _assembled(ptx(function, signature, cc, HALVED, options.fused), cc, *others)
+            # Only for kernels that exceed the limit: the bound makes the others 5 % slower at 16 MiB.
+            code = _assembled(ptx(function, signature, cc, HALVED, options.fused), cc, *libraries)
         return code
 
     label = _label(kernel, options, target)
-    versions = [*VERSIONS, *([remote.nvshmem_version()] if target.beyond else [])]
+    versions = [*VERSIONS, *([remote.nvshmem_version()] if target.remote else [])]
     key = kernel_hash(kernel, portable=True)
     if key:
         return made_once(label, (*versions, label, name, key), make, kernel.__name__)
@@ -169,12 +174,12 @@ def cubin(kernel: Callable[..., Any], name: str, options: KernelOptions, target:
 
 
 def _bounds(options: KernelOptions, target: Target) -> LaunchBounds:
-    """Those asked for.  What calls the shim needs more registers than a kernel may have, unless it is bound."""
-    return options.bounds or (HALVED if target.beyond else BOUNDS)
+    """The launch bounds.  A kernel that calls the shim would get more registers than it may have without a bound."""
+    return options.bounds or (HALVED if target.remote else BOUNDS)
 
 
 def _label(kernel: Callable[..., Any], options: KernelOptions, target: Target) -> str:
-    """All that the machine code depends on beside the kernel's text and the name of the call."""
+    """All inputs of the machine code besides the kernel's text and the name of the call."""
     reduction = options.reduction
     typed = [
         options.elements.name if options.elements else "bytes",
@@ -189,7 +194,7 @@ def _label(kernel: Callable[..., Any], options: KernelOptions, target: Target) -
             options.kinds_of(kernel),
             *(f"{key}{value}" for key, value in sorted(options.constants.items())),
             "aligned" if options.aligned else "any",
-            "remote" if target.beyond else "peers",
+            "remote" if target.remote else "peers",
             *((f"{options.bounds.max_threads}x{options.bounds.min_blocks}",) if options.bounds else ()),
             *(() if options.fused else ("unfused",)),
         ]

@@ -16,7 +16,7 @@ class Compiler:
 
     def __init__(self, peers: Peers, cc: tuple[int, int]):
         self._peers, self._target = peers, Target(cc, not peers.stores)
-        self._on_load = None if peers.stores else nvshmem.cumodule_init  # for modules that hold its device code
+        self._on_load = None if peers.stores else nvshmem.cumodule_init  # for modules that contain NVSHMEM's device code
         self._kernels: dict[tuple[Callable[..., Any], str, KernelOptions], CudaKernel] = {}
 
     def kernel(self, kernel: Callable[..., Any], name: str, options: KernelOptions = PLAIN) -> CudaKernel:

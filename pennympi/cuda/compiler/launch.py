@@ -1,6 +1,6 @@
-"""Launching a cubin through the driver, with arguments packed beforehand.
+"""Launches a cubin through the driver, with arguments packed in advance.
 
-A launch by Numba's dispatcher costs 20 to 145 us of host time; this one costs about 1 us more than the driver's own.
+Numba's dispatcher takes 20 to 145 us of host time for a launch; this file takes about 1 us more than the driver.
 """
 
 import ctypes
@@ -39,10 +39,10 @@ class _Configuration(ctypes.Structure):
     ]
 
 
-Extent = int | tuple[int, int, int]  # of a grid or block: x, or x, y, z
-MOST_CONFIGURATIONS = 256  # of one kernel
+Extent = int | tuple[int, int, int]  # size of a grid or block: x, or x, y, z
+MOST_CONFIGURATIONS = 256  # launch configurations of a kernel that are kept
 _PROGRAMMATIC_STREAM_SERIALIZATION = 6
-# By ctypes: cuda.bindings checks and copies the configuration at each launch, which costs 5 us.
+# By ctypes, since cuda.bindings checks and copies the configuration at each launch, which takes 5 us.
 library = ctypes.CDLL("libcuda.so.1")
 _launch = library.cuLaunchKernelEx
 _launch.argtypes = [ctypes.POINTER(_Configuration), ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p]
@@ -55,15 +55,15 @@ def _three(extent: Extent) -> tuple[int, int, int]:
 def configuration(blocks: Extent, threads: Extent, overlap: bool, shared_bytes: int = 0) -> _Configuration:
     """A launch configuration; its stream is set at each launch.
 
-    overlap: programmatic dependent launch: the kernel starts while the one in front of it ends, and waits for it by
+    overlap: programmatic dependent launch: the kernel starts before the previous kernel ends, and waits for its end in
              its first instruction (``after_previous_kernel``)
     """
     attributes = [_Attribute(_PROGRAMMATIC_STREAM_SERIALIZATION, 0, (1,))] if overlap else []
-    made = _Configuration(_three(blocks), _three(threads), shared_bytes)
+    config = _Configuration(_three(blocks), _three(threads), shared_bytes)
     if attributes:
-        made.attributes = (_Attribute * len(attributes))(*attributes)
-        made.n_attributes = len(attributes)
-    return made
+        config.attributes = (_Attribute * len(attributes))(*attributes)
+        config.n_attributes = len(attributes)
+    return config
 
 
 class Failed(PennympiError, RuntimeError):
@@ -92,14 +92,14 @@ class CudaKernel:
         self._shared_bytes = options.shared_bytes
         if options.shared_bytes:
             attribute = driver.CUfunction_attribute.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES
-            # The function is that of all kernels of this code, of which others may need more.
+            # All kernels with this code share the function, and another kernel may need more.
             if options.shared_bytes > checked(driver.cuFuncGetAttribute(attribute, self._function)):
                 checked(driver.cuFuncSetAttribute(self._function, attribute, options.shared_bytes))
         names, kinds = parameters(kernel)[1:], options.kinds_of(kernel)
         self._kept = [i for i, n in enumerate(names) if n not in options.constants]
         self._layout = struct.Struct("=" + "".join("d" if kinds[i] == "f" else "q" for i in self._kept))
         self._words, self._pointers = self._pack([0] * len(names))
-        self._at = ctypes.addressof(self._pointers)
+        self._pointers_address = ctypes.addressof(self._pointers)
         self._configurations: dict[tuple[Extent, Extent], Any] = {}
 
     def _pack(self, args: Sequence[int | float]) -> tuple[Any, Any]:
@@ -111,7 +111,7 @@ class CudaKernel:
         return words, pointers
 
     def _fill(self, words: Any, args: Sequence[int | float]) -> None:
-        """The arguments that are no constants to the words after ``ctx``."""
+        """Write the arguments that are no constants to the words after ``ctx``."""
         self._layout.pack_into(words, 8, *(args if len(args) == len(self._kept) else [args[i] for i in self._kept]))
 
     def launch(self, blocks: Extent, args: Sequence[int | float], stream: int, threads: Extent = 0) -> None:
@@ -120,7 +120,7 @@ class CudaKernel:
             self._peers.raise_failure()
         self._peers.launches += 1
         key = (blocks, threads or MAX_THREADS)
-        with self._peers.lock:  # the words are one for all threads
+        with self._peers.lock:  # all threads share the words
             self._fill(self._words, args)
             config = self._configurations.get(key)
             if config is None:
@@ -128,18 +128,18 @@ class CudaKernel:
                     self._configurations.clear()
                 config = self._configurations[key] = configuration(*key, self._overlap, self._shared_bytes)
             config.stream = stream
-            status = _launch(config, self._function, self._at, None)
+            status = _launch(config, self._function, self._pointers_address, None)
         if status:
             checked((driver.CUresult(status),))
 
     def prepare(
         self, blocks: Extent, args: Sequence[int | float], left_open: tuple[int, ...], threads: Extent = 0
     ) -> Run:
-        """The launch with the arguments of the indices ``left_open`` to be given at each call."""
+        """A function that launches with new values of the arguments ``left_open`` (indices) at each call."""
         words, pointers = self._pack(args)
-        at, function = ctypes.addressof(pointers), self._function
+        pointers_address, function = ctypes.addressof(pointers), self._function
         config = configuration(blocks, threads or MAX_THREADS, self._overlap, self._shared_bytes)
-        first_word, second_word, *more_words = (self._kept.index(one) + 1 for one in left_open)
+        first_word, second_word, *more_words = (self._kept.index(index) + 1 for index in left_open)
         peers, abort, launch, reference = self._peers, self._peers.abort, _launch, ctypes.byref(config)
 
         def run(first: int, second: int, stream: int) -> None:
@@ -148,7 +148,7 @@ class CudaKernel:
             words[first_word] = first
             words[second_word] = second
             config.stream = stream
-            status = launch(reference, function, at, None)
+            status = launch(reference, function, pointers_address, None)
             if status:
                 checked((driver.CUresult(status),))
 
@@ -163,12 +163,12 @@ class CudaKernel:
 
 @once
 def load(code: bytes, on_load: Callable[[int], None] | None) -> int:
-    """The function of a cubin, loaded once a process, since CUDA loads only when all work in flight has finished.
+    """The function of a cubin, loaded once in a process, since CUDA loads only when all work in flight has finished.
 
     on_load: called with the module's handle
     """
     with timed("kernels: loaded"):
-        # Not by cuda.core's ObjectCode: from its CUlibrary, the module and the function are two calls more.
+        # Not by cuda.core's ObjectCode, which needs two more calls to get module and function from its CUlibrary.
         module = checked(driver.cuModuleLoadData(code))
         if on_load:
             on_load(int(module))
@@ -176,6 +176,6 @@ def load(code: bytes, on_load: Callable[[int], None] | None) -> int:
 
 
 def code_entry(code: bytes) -> bytes:
-    """Name of the kernel in a cubin: of the ELF section ".text.NAME" whose NAME is not a CUDA helper's."""
+    """Name of the kernel in a cubin: that of the ELF section ".text.NAME" which is not a helper of CUDA."""
     names = re.findall(rb"\0\.text\.([^\0]+)", code)
     return next(name for name in names if not name.startswith(b"__cuda"))

@@ -108,24 +108,25 @@ def meet_multicast(ctx, signal, value, n_pes):
     poison = load_word(ctx + GAVE_UP) << 1  # the sign bit, so that a poisoned word is the least word
     cuda.syncthreads()
     if cuda.threadIdx.x == 0:
-        store_release(signal, turned(value) | poison)
+        store_release(signal, comparable(value) | poison)
         fence_alias()  # poll_least reads the word at its multicast address
-        poll_least(ctx, signal, turned(value), n_pes)
+        poll_least(ctx, signal, comparable(value), n_pes)
     cuda.syncthreads()
     fence_alias()
 
 
-def turned(value):
-    """An epoch with its tag below the number of the round, so that the least word has the least number.
+def comparable(value):
+    """An epoch as a word whose high bits are the number of the round and whose low bits are the tag.
 
-    If two calls of one round meet, the PE with the lesser word continues.  The PE with the greater word fails, and
-    poisons the next meeting; every call has two meetings.
+    So the least of all PEs' words has the least number.  If PEs meet in different calls of the same round, the PE with
+    the lesser word goes on.  The PE with the greater word fails, and poisons the next meeting; every call has two
+    meetings.
     """
     return ((value & ROUNDS) << SIGNATURE_BITS) | (value >> EPOCH_BITS)
 
 
-def turned_back(word):
-    """The epoch from which ``turned`` made a word."""
+def epoch_of(word):
+    """The epoch of a word of ``comparable``."""
     return ((word & ((1 << SIGNATURE_BITS) - 1)) << EPOCH_BITS) | (word >> SIGNATURE_BITS)
 
 
@@ -149,4 +150,4 @@ def poll_least(ctx, signal, value, n_pes):
             failed = failed or least < 0 or least >> SIGNATURE_BITS == value >> SIGNATURE_BITS
         least = load_least(all_pes)
     if least < value:
-        give_up(ctx, POISON if least < 0 else turned_back(least), turned_back(value), late)
+        give_up(ctx, POISON if least < 0 else epoch_of(least), epoch_of(value), late)

@@ -1,7 +1,7 @@
 """Implementations of the primitives for teams in which no pointer reaches some PE.
 
-They reach such a peer by NVSHMEM's device calls, through a shim: a few C functions that NVRTC compiles once, and with
-which kernels are linked.
+They reach such a PE by NVSHMEM's device calls, through a shim: a few C functions that NVRTC compiles once, and that are
+linked with kernels.
 """
 
 import ctypes
@@ -27,11 +27,11 @@ PEER_OFFSETS, PES = 8 * ctx_words.PEER_OFFSETS, 8 * ctx_words.N_PES
 UNREACHABLE = ctx_words.UNREACHABLE
 SHIM_REGISTERS = 64  # registers of a thread: at most those of the calling kernel
 
-# With inlining the code contains only the called functions of NVSHMEM: 0.1 MB instead of 10.  NVRTC can't compile the
-# headers of IBGDA and GPUNetIO.  From version 3.6 on the build options leave both out under NVRTC, if the macro for
-# inlining is defined before them; 3.5 has only IBGDA and does not leave it out.  nvshmemx_cumodule_init looks for the two
-# __constant__ variables.  Before NVSHMEM asks the proxy thread to send data it makes the data visible to the GPU; if the
-# heap is in the host's memory (NVSHMEM_HEAP_KIND=SYSMEM) the CPU must see the data, too.
+# Inlining keeps all but the called functions of NVSHMEM out of the code: 0.1 MB instead of 10.  NVRTC can't compile the
+# headers of IBGDA and GPUNetIO.  From version 3.6 on NVSHMEM's build options leave both out under NVRTC, if the macro
+# for inlining is defined before they are included; 3.5 has only IBGDA, which is left out here.  nvshmemx_cumodule_init
+# looks for the two __constant__ variables.  NVSHMEM makes data visible to the GPU before its proxy thread sends the
+# data; if the heap is in the host's memory (NVSHMEM_HEAP_KIND=SYSMEM) the CPU must see the data, too, hence show_host.
 SHIM = r"""
 #define NVSHMEM_ENABLE_ALL_DEVICE_INLINING
 #include "non_abi/nvshmem_build_options.h"
@@ -93,7 +93,7 @@ def nvshmem_version() -> str:
     return ".".join(str(part.value) for part in parts)
 
 
-# The shim's functions, declared for Numba.  The linker adds the shim itself.
+# Declarations of the shim's functions for Numba.  The linker adds the shim.
 nvshmem_put, nvshmem_get, nvshmem_put_signal, nvshmem_signal, nvshmem_quiet = (
     cuda.declare_device(f"pennympi_{name}", f"int32({', '.join(['int64'] * n)})", abi="c")
     for name, n in (("put", 4), ("get", 4), ("put_signal", 6), ("signal", 3), ("quiet", 0))
@@ -194,7 +194,7 @@ def receive_lines(ctx, message, lines, epoch):
 
 
 def fence_if_given_up(ctx):
-    """After a wait that gave up, complete all puts, since the kernel may overwrite their sources from then on."""
+    """After a wait that gave up, complete all puts, since the kernel may then overwrite their sources."""
     if gave_up(ctx):
         fence(ctx)
 

@@ -1,4 +1,4 @@
-"""Which objects the cuda backend takes as arrays."""
+"""The objects that the cuda backend accepts as arrays."""
 
 from typing import Any
 
@@ -10,11 +10,11 @@ from ...arrays import dlpack, mpi_buffer
 from ...arrays.array_view import PLAIN, ArrayView, not_an_array, not_contiguous, not_in_place
 from ...arrays.dtypes import DType, dtype_of
 
-_UNREGISTERED, _DEVICE = 0, 2  # cudaMemoryType: of neither, and of one device (1 and 3: host and managed memory)
+_UNREGISTERED, _DEVICE = 0, 2  # cudaMemoryType: unknown to CUDA, and of a device (1 and 3: host and managed memory)
 
 
 def array_view(x: Any, writable: bool, device: int) -> ArrayView:
-    """Describe an array in device memory: CuPy, PyTorch, __cuda_array_interface__, DLPack, or one in an MPI buffer.
+    """Describe an array in device memory: CuPy, PyTorch, __cuda_array_interface__, DLPack, or these in an MPI buffer.
 
     Raises TypeError (not an array), ValueError (host memory, other device, not contiguous, read-only).
     """
@@ -41,29 +41,29 @@ def array_view(x: Any, writable: bool, device: int) -> ArrayView:
         return ArrayView(*dlpack.read(x, writable, (dlpack.CUDA, dlpack.CUDA_MANAGED), device), x)
     if isinstance(x, list | tuple):
         return mpi_buffer.array_view(x, lambda array: array_view(array, writable, device))
-    raise not_an_array(x, "a device array: give a CuPy array, or one with __cuda_array_interface__ or __dlpack__")
+    raise not_an_array(x, "a device array: pass a CuPy array, or one with __cuda_array_interface__ or __dlpack__")
 
 
-def facts(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """What the check of a call depends on: address, count and dtype of each array, and the other arguments.
+def call_key(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Key of a call for the results of its check: address, count and dtype of each array, and the other arguments.
 
-    None where an argument is neither a CuPy array without gaps, nor a str, int or None.
+    None if an argument is neither a contiguous CuPy array, nor a str, int or None.
     """
-    found: tuple[Any, ...] = ()
+    key: tuple[Any, ...] = ()
     for arg in args:
         if type(arg) is cupy.ndarray:
             if not arg.flags.c_contiguous:
                 return None
-            found += (arg.data.ptr, arg.size, arg.dtype)
+            key += (arg.data.ptr, arg.size, arg.dtype)
         elif type(arg) in PLAIN:
-            found += (arg,)
+            key += (arg,)
         else:
             return None
-    return found
+    return key
 
 
 def new(shape: tuple[int, ...], dtype: DType, stream: int) -> cupy.ndarray:
-    """An array that is not set, for a result that the stream writes: its memory is used again in that stream's order."""
+    """An array for a result of work in the stream, not set.  CuPy reuses its memory in the order of that stream."""
     with cupy.cuda.ExternalStream(stream):
         return cupy.ndarray(shape, dtype.numpy)
 
@@ -79,10 +79,10 @@ def _torch(x: Any, writable: bool, device: int) -> ArrayView:
 
 
 def _interface(x: Any, writable: bool, device: int) -> ArrayView:
-    described = x.__cuda_array_interface__
-    dtype = dtype_of(np.dtype(described["typestr"]))
-    shape, strides = described["shape"], described.get("strides")
-    address, read_only = described["data"]
+    interface = x.__cuda_array_interface__
+    dtype = dtype_of(np.dtype(interface["typestr"]))
+    shape, strides = interface["shape"], interface.get("strides")
+    address, read_only = interface["data"]
     if writable and read_only:
         raise ValueError("the array is read-only, and the call writes to it: pass a copy")
     expected = dtype.item_bytes
@@ -97,11 +97,11 @@ def _interface(x: Any, writable: bool, device: int) -> ArrayView:
 
 
 def _check_place(view: ArrayView, device: int) -> None:
-    """Raise ValueError for memory of another device, and of the host that no device reaches."""
-    found = cupy.cuda.runtime.pointerGetAttributes(view.address)
-    if found.type == _DEVICE and found.device != device:
+    """Raise ValueError for memory of another device, and for memory of the host that CUDA does not know."""
+    memory = cupy.cuda.runtime.pointerGetAttributes(view.address)
+    if memory.type == _DEVICE and memory.device != device:
         raise ValueError(
-            f"{type(view.owner).__name__} lies on device {found.device} and this PE uses device {device}: copy it there"
+            f"{type(view.owner).__name__} lies on device {memory.device} and this PE uses device {device}: copy it there"
         )
-    if found.type == _UNREGISTERED:
+    if memory.type == _UNREGISTERED:
         raise ValueError(f"{type(view.owner).__name__} lies in host memory: copy it with cupy.asarray")

@@ -1,4 +1,4 @@
-"""One team's part of the symmetric memory, words of this PE, and CuPy arrays over them."""
+"""A team's part of the symmetric memory, words of this PE, and CuPy arrays over them."""
 
 from collections.abc import Collection, Sequence
 from functools import partial
@@ -12,7 +12,7 @@ from ...errors import SymmetricHeapExhausted
 from ...job.job import Job
 from ...memory.arena import TeamArena
 from ...units import size_text
-from .arrays import array_view, facts, new
+from .arrays import array_view, call_key, new
 from .segments import Segments
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class _Arrays:
-    """Stands for the memory of a team's arrays, and lives as long as one of them."""
+    """The owner of the memory of a team's arrays, which lives as long as one of them."""
 
 
 class Heap:
@@ -31,17 +31,17 @@ class Heap:
         self._arena = TeamArena(segments.ranges, lambda free: job.gather(free, "allocation of symmetric memory"))
         self._whole = job.n_pes == segments.n_pes
         self._arrays = _Arrays()
-        self._words: set[int] = set()  # addresses
+        self._words: set[int] = set()  # addresses of ``take_words``
         self.array_view = partial(array_view, device=segments.device)
         self.copy_in, self.fill = setup.copy_in, setup.fill
 
-    facts = staticmethod(facts)
+    call_key = staticmethod(call_key)
     new = staticmethod(new)
 
     def allocate(self, nbytes: int) -> int:
         """Allocate ``nbytes`` symmetric bytes and return their address.  Collective.  Raises SymmetricHeapExhausted.
 
-        It waits for no stream, unless a team of all PEs finds no room and makes a segment.
+        It waits for no stream, unless a team of all PEs finds no room and adds a segment.
         """
         room_bytes = 0
         with self._setup.beside_captures():
@@ -58,12 +58,12 @@ class Heap:
         if self._whole:
             return self._segments.remedy
         return (
-            "free arrays, or give more by PENNYMPI_SYMMETRIC_SIZE or init(heap_bytes=...) of the first team: "
-            f"only a team of all its {self._segments.n_pes} PEs can make it larger later"
+            "free arrays, or ask for more by PENNYMPI_SYMMETRIC_SIZE or init(heap_bytes=...) of the first team: "
+            f"only a team of all its {self._segments.n_pes} PEs can enlarge the memory later"
         )
 
     def release(self, address: int) -> None:
-        """Give an allocation back."""
+        """Free an allocation."""
         self._arena.release(address - self._segments.base)
 
     def taken(self, address: int) -> bool | None:
@@ -73,7 +73,7 @@ class Heap:
         return self._segments.ranges.taken_at(address - self._segments.base) is not None
 
     def view(self, address: int, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None = None) -> Any:
-        """The memory at an address that this device reaches, as an array."""
+        """The memory at an address that this device can access, as an array."""
         nbytes = max(1, int(np.prod(shape, dtype=np.int64)) * dtype.item_bytes)
         if strides is not None:
             nbytes = shape[0] * strides[0]
@@ -87,7 +87,7 @@ class Heap:
         return address
 
     def free_words(self, address: int) -> None:
-        """Give words back."""
+        """Free words of ``take_words``."""
         self._words.remove(address)
         self._setup.free_words(address)
 
@@ -96,7 +96,7 @@ class Heap:
         return [("heap", f"{free} of {whole} free in {self._segments.where}, shared by all teams")]
 
     def close(self, kept: Collection[int]) -> None:
-        """Give back all that the team still holds, and the allocations at the addresses ``kept`` with the last array."""
+        """Free the team's allocations at once, and those at the addresses ``kept`` after the last array has died."""
         offsets = {address - self._segments.base for address in kept}
         self._arena.close(offsets)
         self._segments.release_with(self._arrays, offsets)

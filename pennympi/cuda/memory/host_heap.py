@@ -1,8 +1,7 @@
-"""A symmetric heap in the node's memory, for GPUs that do not reach one another's: every PE maps it, and CUDA knows it.
+"""A symmetric heap in the node's memory, for GPUs without access to each other's memory: all PEs and GPUs map it.
 
-It is for machines whose GPUs have no peer access: PCIe without it, parts of a GPU (MIG), containers and virtual machines.
-Puts are stores through a pointer, as over NVLink, but go over PCIe, and so does every access to a symmetric array.
-NVSHMEM takes no part.
+It is for PCIe without peer access, parts of a GPU (MIG), containers and virtual machines.  Puts are stores through a
+pointer, as over NVLink, but they go over PCIe, as does every access to a symmetric array.  NVSHMEM is not used.
 """
 
 from typing import Any
@@ -20,10 +19,10 @@ _SAME_ADDRESS = 91  # cudaDevAttrCanUseHostPointerForRegisteredMem
 
 
 class HostSegments(Segments):
-    """Segments in the memory of the node that all PEs are on.
+    """Segments in the memory of the node of all PEs.
 
-    Each PE has a part of one range of addresses, as large as the node has room for.  Pages are taken, and made known to
-    CUDA, segment by segment.
+    Each PE has a part of one range of addresses, as large as the node's memory allows.  Pages are taken, and registered
+    with CUDA, segment by segment.
     """
 
     by_nvshmem = False
@@ -45,31 +44,31 @@ class HostSegments(Segments):
         return max(0, min(self._memory.part_bytes - self._used_bytes, room_bytes() // self.n_pes))
 
     def add(self, nbytes: int) -> bool:
-        """Make a segment; return False, on every PE, if one of them can't have it.  Collective."""
+        """Make a segment; return False, on every PE, if any PE can't have it.  Collective."""
         start, nbytes = self._used_bytes, -(-nbytes // PAGE_BYTES) * PAGE_BYTES
         if start + nbytes > self._memory.part_bytes:
             return False
-        reserved = self._memory.reserve(start, nbytes) is None  # by each PE in its own part, near its own cores
+        reserved = self._memory.reserve(start, nbytes) is None  # each PE reserves its own part, near its own cores
         known = self._register(start, nbytes) if all(self._gather(reserved)) else []
         if not all(self._gather(len(known) == self.n_pes)):
             for address in known:
                 _runtime.hostUnregister(address)
             self._memory.discard(start, nbytes)
             return False
-        self._used_bytes += nbytes + PAGE_BYTES  # an array, which CUDA may copy, lies in one segment
+        self._used_bytes += nbytes + PAGE_BYTES  # a gap, so that an array, which CUDA may copy, lies in one segment
         self._high = self.base + start + nbytes
         self.nbytes += nbytes
         self.ranges.add(start, nbytes)
         return True
 
     def _register(self, start: int, nbytes: int) -> list[int]:
-        """Let the device reach these bytes of every PE's part; return the addresses of those that it does reach."""
-        known: list[int] = []
+        """Register these bytes of every PE's part with CUDA; return the addresses that were registered."""
+        registered: list[int] = []
         try:
             if _runtime.deviceGetAttribute(_SAME_ADDRESS, self.device):
                 for address in self._memory.addresses:
                     _runtime.hostRegister(address + start, nbytes, _PORTABLE_AND_MAPPED)
-                    known.append(address + start)
+                    registered.append(address + start)
         except _runtime.CUDARuntimeError:
             pass
-        return known
+        return registered

@@ -1,4 +1,4 @@
-"""What the GPUs of a team can do with one another's memory."""
+"""The access of the GPUs of a team to each other's memory."""
 
 import cupy
 from cuda.bindings import driver
@@ -9,29 +9,30 @@ _runtime = cupy.cuda.runtime
 
 
 def ll128_in_nodes(job: Job, device: int) -> bool:
-    """Whether the PEs of each node share a device or are on NVLink, which carries whole 128-byte lines.  Collective."""
+    """Whether the PEs of each node share a device or are on NVLink, which carries 128-byte lines whole.  Collective."""
     own = _runtime.deviceGetPCIBusId(device)
     attribute = driver.CUdevice_P2PAttribute.CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED
-    fine = True
+    safe = True
     devices = job.gather(own, "look at the links")
     for bus_id in {devices[pe] for pe in job.control.pes} - {own}:
         peer = _number(bus_id)
-        if peer is None:  # not known to be on NVLink
-            fine = False
+        if peer is None:  # a hidden device is not known to be on NVLink
+            safe = False
             continue
         status, supported = driver.cuDeviceGetP2PAttribute(attribute, driver.CUdevice(device), driver.CUdevice(peer))
-        fine = fine and int(status) == 0 and bool(supported)
-    return all(job.gather(fine, "look at the links"))
+        safe = safe and int(status) == 0 and bool(supported)
+    return all(job.gather(safe, "look at the links"))
 
 
 def without_peer_access(job: Job, device: int) -> bool:
-    """Whether some PE's device can't reach another's memory, as far as CUDA knows.  Collective.
+    """Whether some PE's device can't access another PE's memory, as far as CUDA knows.  Collective.
 
-    Of devices that this process does not see (CUDA_VISIBLE_DEVICES) nothing is known: NVSHMEM will find out.
+    CUDA knows nothing about devices that this process does not see (CUDA_VISIBLE_DEVICES); NVSHMEM checks them later.
     """
     place = _runtime.deviceGetPCIBusId(device), bytes(_runtime.getDeviceProperties(device)["uuid"])
-    others = set(job.gather(place, "look at the links")) - {place}
-    return any(job.gather(any(not _reaches(device, place[0], bus_id) for bus_id, _ in others), "look at the links"))
+    devices = set(job.gather(place, "look at the links")) - {place}
+    lacks_access = any(not _reaches(device, place[0], bus_id) for bus_id, _ in devices)
+    return any(job.gather(lacks_access, "look at the links"))
 
 
 def _reaches(device: int, own_bus_id: str, bus_id: str) -> bool:
@@ -42,7 +43,7 @@ def _reaches(device: int, own_bus_id: str, bus_id: str) -> bool:
 
 
 def _number(bus_id: str) -> int | None:
-    """The number of a device in this process; None if it is hidden."""
+    """The number of a device in this process; None if the device is hidden."""
     try:
         return int(_runtime.deviceGetByPCIBusId(bus_id))
     except _runtime.CUDARuntimeError:

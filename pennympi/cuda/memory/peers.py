@@ -1,4 +1,4 @@
-"""The other PEs of a team: pointers and NVSHMEM, the words of ``ctx`` about them, and the monitor over waits for them."""
+"""The other PEs of a team: pointers and NVSHMEM, the words of ``ctx`` about PEs, and the monitor of waits."""
 
 import time
 from collections.abc import Sequence
@@ -29,10 +29,10 @@ _runtime = cupy.cuda.runtime
 class Peers:
     """See ``pennympi.backend.Peers``.
 
-    ctx_address: of the words that kernels of this team read (``compile/context.py``)
-    abort:       a word, not 0 once a wait of this process has given up;  lock: of the order of the process
+    ctx_address: address of the words that kernels of this team read (``compile/context.py``)
+    abort:       a word: not 0 after a wait of this process has given up;  lock: lock of the process's order
     call_names:  {number of a call in the record of a timeout: its name}
-    launches:    of all kernels but collectives, a sign of life
+    launches:    number of launches of kernels other than collectives, a sign of life
     """
 
     def __init__(self, job: Job, world_: World, numbers: tuple[int, ...], heap: Heap, cc: tuple[int, int]):
@@ -45,11 +45,11 @@ class Peers:
         self.needs_scratch = any(job.gather(None in put_offsets, "look at the links"))
         self.stores = not self.needs_scratch
         # PCIe does not guarantee that a 128-byte store to host memory arrives as a whole.
-        near = all(self.by_pointer[pe] for pe in job.control.pes) and segments.by_nvshmem
-        near_all = all(job.gather(near, "look at the links"))
-        self.ll128_in_nodes = near_all and links.ll128_in_nodes(job, world_.device)
+        lines = all(self.by_pointer[pe] for pe in job.control.pes) and segments.by_nvshmem
+        lines_everywhere = all(job.gather(lines, "look at the links"))
+        self.ll128_in_nodes = lines_everywhere and links.ll128_in_nodes(job, world_.device)
         self.ll128_safe = self.ll128_in_nodes and self.stores and job.control.n_local == job.n_pes
-        whole = numbers == tuple(range(segments.n_pes))  # the mapping reaches all PEs of NVSHMEM
+        whole = numbers == tuple(range(segments.n_pes))  # the multicast mapping reaches all PEs of NVSHMEM
         distance = world.multicast_distance(job, segments.base) if whole and self.stores and segments.by_nvshmem else 0
         self.multicast = distance != 0 and cc >= OVERLAP_CC
         self._alive = cupy.cuda.alloc_pinned_memory(8 * (1 + job.n_pes))
@@ -76,7 +76,7 @@ class Peers:
         return record and recorded_failure(record, self._timeout_s, _find_call, self._job.control.on_host)
 
     def raise_failure(self) -> NoReturn:
-        """Raise the error that a kernel recorded; the monitor then does not."""
+        """Raise the error that a kernel recorded; the monitor then does not raise it."""
         failure = self._failure()
         assert failure is not None
         self._monitor.delivered = True
@@ -110,7 +110,7 @@ class Peers:
     def quiet(self, stream: int) -> None:
         if not self.stores:
             with self.lock:
-                nvshmem.quiet_on_stream(stream)  # a put by pointer is complete when its kernel is
+                nvshmem.quiet_on_stream(stream)  # not for puts by pointer, which end with their kernel
 
     def end_puts(self) -> None:
         """Wait until the puts that NVSHMEM carries have ended."""
@@ -144,5 +144,5 @@ class Peers:
 
 
 def _find_call(pe: int, tag: int) -> str | None:
-    """The call of a PE of some team of this process: the wait that gave up may be of any."""
+    """The call of a PE in any team of this process, since a wait of any team may have given up."""
     return next((text for job in open_jobs if (text := job.control.find(pe, tag))), None)

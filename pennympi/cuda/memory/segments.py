@@ -10,18 +10,18 @@ from ...errors import SymmetricHeapExhausted
 from ...job.job import Job
 from ...memory.freelist import FreeList, aligned
 
-SEGMENT_BYTES = 2 << 30  # where no size is asked for; half of what the device can give, where that is less
-KEPT_BYTES = 1 << 30  # NVSHMEM's heap grows by 512 MiB at a time, and keeps something for itself
+SEGMENT_BYTES = 2 << 30  # default size of a segment; half of the free device memory if that is less
+KEPT_BYTES = 1 << 30  # memory left free: NVSHMEM's heap grows by 512 MiB at a time, and NVSHMEM needs some memory itself
 
 
 class Segments:
-    """What nvshmem_malloc gave this process: memory of all its teams, kept until the process ends.
+    """Memory that nvshmem_malloc gave this process for all its teams, until the process ends.
 
-    peer_offsets: what to add to an address to get that of each PE's instance, None where no pointer reaches it
-    base:   the address of offset 0
-    ranges: the free ranges of the nbytes of all segments, by offset
-    where:  in words, for the report;  remedy: what to do when there is no room, for a team of all PEs
-    A team may end before its arrays die: their memory is free only then, on each PE at a time of its own.
+    peer_offsets: differences between the addresses of each PE's instance and this PE's, None: no pointer reaches the PE
+    base:   address of offset 0
+    ranges: free ranges of all segments, by offset;  nbytes: size of all segments
+    where:  place of the memory, for the report;  remedy: advice when there is no room, for a team of all PEs
+    A team may end before its arrays die.  Their memory is free only after that, at a different time on each PE.
     """
 
     by_nvshmem = True
@@ -33,26 +33,26 @@ class Segments:
         self._n_sharing = n_sharing
         self.base = self._low = self._high = int(nvshmem.malloc(256))
         pointers = [nvshmem.ptr(self.base, pe) if pe != me else self.base for pe in range(n_pes)]
-        # Every PE's heap is one range, mapped as one range by its peers: one distance serves all addresses.
+        # Each PE's heap is one range, which its peers map as one range, so one difference serves all addresses.
         self.peer_offsets = [pointer - self.base if pointer else None for pointer in pointers]
 
     def _begin(self, n_pes: int, device: int) -> None:
         self.n_pes, self.device = n_pes, device
         self.ranges, self.nbytes = FreeList(), 0
-        self._outlived: set[int] = set()  # offsets of the arrays of ended teams
-        self._dead: list[int] = []  # of those that have died since; garbage collection may add to it at any moment
+        self._outlived: set[int] = set()  # offsets of arrays of ended teams
+        self._dead: list[int] = []  # offsets of those that have died; the garbage collector may append at any moment
 
     def room_bytes(self) -> int:
-        """Bytes that one more segment may take on this PE.
+        """Bytes that another segment may have on this PE.
 
-        NVSHMEM ends the process when its heap can't grow, so it must not be asked for more.
+        NVSHMEM ends the process if its heap can't grow, so no larger segment may be requested.
         """
         return max(0, cupy.cuda.Device(self.device).mem_info[0] // self._n_sharing - KEPT_BYTES)
 
     def start(self, job: Job, heap_bytes: int | None) -> None:
         """Make the first segment.  Collective over all PEs of NVSHMEM; raises SymmetricHeapExhausted.
 
-        heap_bytes: its size, of which the largest on any PE counts; None on all PEs: a size by the devices' memory
+        heap_bytes: its size; the largest size of all PEs counts; None on all PEs: a size by the devices' memory
         """
         sizes = job.gather((heap_bytes or 0, self.room_bytes()), "start of the symmetric heap")
         request, room_bytes = max(sizes)[0], min(free_bytes for _, free_bytes in sizes)
@@ -67,9 +67,9 @@ class Segments:
             size -= size // 4
 
     def grow(self, job: Job, nbytes: int) -> int:
-        """Make a segment of ``nbytes`` or more where there is room; return the room in bytes that there was.
+        """Make a segment of at least ``nbytes`` if there is room; return the room in bytes before.
 
-        Collective, as ``start``.
+        Collective over all PEs of NVSHMEM.
         """
         room_bytes = min(job.gather(self.room_bytes(), "growth of the symmetric heap"))
         if nbytes <= room_bytes and not self.add(max(nbytes, min(SEGMENT_BYTES, room_bytes // 2))):
@@ -81,7 +81,7 @@ class Segments:
         nbytes = aligned(nbytes)
         try:
             address = int(nvshmem.malloc(nbytes))
-        except Exception:  # the bindings raise their own kind for a null pointer
+        except Exception:  # the bindings have their own exceptions for a null pointer
             address = 0
         if address:
             self._low, self._high = min(self._low, address), max(self._high, address + nbytes)
@@ -92,13 +92,13 @@ class Segments:
     def holds(self, address: int) -> bool:
         """Whether an address lies between the start of the first and the end of the last segment.
 
-        An array that has outlived its team is like any other array outside.
+        An array that has outlived its team counts as an array outside the segments.
         """
         inside = self._low <= address < self._high
         return inside and not (self._outlived and self.ranges.taken_at(address - self.base) in self._outlived)
 
     def release_with(self, owner: Any, offsets: set[int]) -> None:
-        """Free what is taken at these offsets once the object ``owner`` has died."""
+        """Free the allocations at these offsets once the object ``owner`` has died."""
         self._outlived |= offsets
         weakref.finalize(owner, self._dead.extend, offsets).atexit = False
 

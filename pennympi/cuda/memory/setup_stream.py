@@ -1,7 +1,7 @@
 """Work on this PE's memory that waits for no stream of the program.
 
-A call may come while another stream waits for a peer, which may itself wait for this call, or while a stream is being
-captured.  So no function of this file waits for the device, allocates memory, or joins a capture.
+A call may come while a stream waits for a peer that waits for this call, or while a stream is being captured.  So no
+function of this file waits for the device, allocates memory, or joins a capture.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,12 +19,12 @@ from ..streams import events
 _runtime = cupy.cuda.runtime
 _RELAXED = driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
 SEED_ELEMS = 4096  # elements that ``fill`` copies from the host
-CHUNK_BYTES = 8 << 20  # of words, allocated before any stream can wait
+CHUNK_BYTES = 8 << 20  # size of a chunk of words; the first is allocated before any stream can wait
 
 
 @contextmanager
 def beside_captures() -> Iterator[None]:
-    """Allow this thread calls that a capture under way would forbid; they do not become part of that capture."""
+    """Let this thread make calls that an open capture would forbid; the calls do not become part of the capture."""
     mode = checked(driver.cuThreadExchangeStreamCaptureMode(_RELAXED))
     try:
         yield
@@ -33,9 +33,9 @@ def beside_captures() -> Iterator[None]:
 
 
 class SetupStream:
-    """A stream of the process that waits for no other, and words in device memory.
+    """A stream of the process that waits for no other stream, and words in device memory.
 
-    Every call returns when its work is done.
+    Every function returns after its work has ended.
     """
 
     def __init__(self) -> None:
@@ -49,14 +49,14 @@ class SetupStream:
 
     @contextmanager
     def done(self) -> Iterator[int]:
-        """Make the stream current in the block; wait for it afterwards."""
+        """Make the stream current in the block, and wait for the stream at the end of the block."""
         with beside_captures():
             with self._stream:
                 yield self._stream.ptr
             checked(driver.cuStreamSynchronize(self._stream.ptr))
 
     def copy_in(self, address: int, data: Any) -> None:
-        """Copy a NumPy array, or a CuPy array once the current stream has made it."""
+        """Copy a NumPy array, or a CuPy array after the current stream has written it."""
         if isinstance(data, cupy.ndarray):
             data = cupy.ascontiguousarray(data)
             source, current = data.data.ptr, events.handle(None)
@@ -70,8 +70,8 @@ class SetupStream:
             _runtime.memcpyAsync(address, source, data.nbytes, _runtime.memcpyDefault, stream)
 
     def fill(self, view: cupy.ndarray, value: Any) -> None:
-        """Set every element: of equal bytes at once, else by copies, each of all that is set so far: a kernel might have
-        to be loaded first."""
+        """Set every element without a kernel, which might have to be loaded first: by a memset if all bytes are equal,
+        else by copies that double the part that is set."""
         element, address = np.asarray(value).astype(view.dtype), view.data.ptr
         if len(set(element.tobytes())) == 1:
             with self.done() as stream:
@@ -98,7 +98,7 @@ class SetupStream:
         return address
 
     def free_words(self, address: int) -> None:
-        """Give words back."""
+        """Free words of ``take_words``."""
         self._words.release(address)
 
     def _add_words(self, nbytes: int) -> None:

@@ -1,4 +1,4 @@
-"""Which GPU a PE uses: the one that its program has made current, or else the one of its number on the machine."""
+"""The choice of a PE's GPU: the GPU that its program has made current, else the GPU of the PE's number on the machine."""
 
 import os
 import warnings
@@ -9,18 +9,19 @@ from ...job.job import Job
 
 
 def number_of_gpu(job: Job) -> int:
-    """Of this PE.  GPU 0 is current where nothing was chosen, so it counts as chosen if a PE of the machine has another.
+    """Number of this PE's GPU.  GPU 0 is current by default, so a choice counts if a PE of the machine has another GPU.
 
     Collective.
     """
-    runtime, beside = cupy.cuda.runtime, job.control.beside
+    runtime, machine_pes = cupy.cuda.runtime, job.control.machine_pes
     n_gpus = runtime.getDeviceCount()
-    if n_gpus == 1 and len(beside) > 1 and job.me == 0 and os.environ.get("CUDA_VISIBLE_DEVICES", "").count(",") == 0:
+    sees_one = n_gpus == 1 and os.environ.get("CUDA_VISIBLE_DEVICES", "").count(",") == 0
+    if sees_one and len(machine_pes) > 1 and job.me == 0:
         warnings.warn(
-            f"{len(beside)} PEs of this node see one GPU each: they share it, or NVLink peers are hidden from one "
+            f"{len(machine_pes)} PEs of this node see one GPU each: they share it, or NVLink peers are hidden from one "
             "another; give every rank all GPUs of its node (srun --gpu-bind=none)",
             stacklevel=7,  # the line of the program that calls init
         )
     current = job.gather(runtime.getDevice(), "look at the current GPUs")
-    chosen = any(current[pe] for pe in beside)
-    return int(current[job.me] if chosen else beside.index(job.me) % n_gpus)
+    chosen = any(current[pe] for pe in machine_pes)
+    return int(current[job.me] if chosen else machine_pes.index(job.me) % n_gpus)

@@ -1,8 +1,8 @@
-"""The symmetric memory of this process, which NVSHMEM gives: it is started once, over the first communicator, and runs
-until the process ends.
+"""NVSHMEM in this process: it is started once, over the first communicator, and runs until the process ends.
 
-NVSHMEM has one set of PEs a process, and to start it again after its end is not reliable.  So all teams share it, each
-with some of its PEs.  Where GPUs don't reach one another's memory the node's memory takes its place (host_heap.py).
+A process has one set of NVSHMEM PEs, and starting NVSHMEM again after its end is not reliable.  So all teams share
+NVSHMEM, each with some of its PEs.  If the GPUs can't access each other's memory, the node's memory is used instead
+(host_heap.py).
 """
 
 import ctypes
@@ -31,19 +31,19 @@ from .setup_stream import SetupStream
 from .which_gpu import number_of_gpu
 
 TEAM_WORLD = 0  # NVSHMEM_TEAM_WORLD
-NO = ("", "0", "false", "no")  # values of a variable that switch nothing on
+NO = ("", "0", "false", "no")  # values of an environment variable that mean off
 
 
 @dataclass(frozen=True)
 class World:
-    """What all teams of a process share.
+    """The state that all teams of a process share.
 
-    group:     the PEs of NVSHMEM, or of the heap that takes its place
-    device:    the number of this PE's GPU;  n_sharing: PEs that use that GPU
+    group:     the PEs of NVSHMEM, or of the heap in the node's memory
+    device:    number of this PE's GPU;  n_sharing: number of PEs that use that GPU
     segments:  the symmetric memory
-    setup:     a stream for work on this PE's memory
-    order:     of the launches that wait for peers
-    given_up:  whether one of their waits has given up
+    setup:     the stream for work on this PE's memory
+    order:     the order of launches that wait for peers
+    given_up:  the state after a wait of these launches has given up
     """
 
     group: MPI.Group
@@ -56,10 +56,10 @@ class World:
 
 
 def join(job: Job, heap_bytes: int | None) -> tuple[World, tuple[int, ...]]:
-    """Start NVSHMEM over the job's PEs unless it runs; return it and its number of each PE.  Collective.
+    """Start NVSHMEM over the job's PEs unless it runs; return the World, and NVSHMEM's number of each PE.  Collective.
 
-    heap_bytes: of the first segment of symmetric memory; None: PENNYMPI_SYMMETRIC_SIZE
-    Raises Unsupported when NVSHMEM runs over other PEs, SymmetricHeapExhausted.
+    heap_bytes: size of the first segment of symmetric memory; None: PENNYMPI_SYMMETRIC_SIZE
+    Raises Unsupported if NVSHMEM runs over other PEs, SymmetricHeapExhausted.
     """
     numbers = ranks_in_first_team(job, state.world and state.world.group)
     if state.world is None or numbers is None:
@@ -74,7 +74,7 @@ def _start(job: Job) -> World:
     number = number_of_gpu(job)
     with timed("CUDA context"):
         cupy.cuda.Device(number).use()
-        cupy.cuda.runtime.free(0)  # which makes the context, if nothing has
+        cupy.cuda.runtime.free(0)  # makes the context, unless the program has made it
     place = (platform.node(), cupy.cuda.runtime.deviceGetPCIBusId(number))
     n_sharing = job.gather(place, "look at the devices").count(place)
     segments = HostSegments(job, number) if _in_host_memory(job, number) else _start_nvshmem(job, number, n_sharing)
@@ -82,7 +82,7 @@ def _start(job: Job) -> World:
 
 
 def _in_host_memory(job: Job, device: int) -> bool:
-    """Whether the heap is to be in the node's memory.  Collective.  Raises Unsupported where there are several nodes."""
+    """Whether the heap is in the node's memory.  Collective.  Raises Unsupported if there are several nodes."""
     heap, one_node = setting("PENNYMPI_HEAP"), job.control.n_local == job.n_pes
     if heap == "host" and not one_node:
         raise Unsupported("PENNYMPI_HEAP=host is for PEs of one node, and these are on several: unset it")
@@ -90,13 +90,13 @@ def _in_host_memory(job: Job, device: int) -> bool:
 
 
 def _start_nvshmem(job: Job, device: int, n_sharing: int) -> Segments:
-    # By the bindings, for nvshmem.core imports PyTorch wherever it is installed, which takes seconds.
+    # By the bindings, since nvshmem.core imports PyTorch if it is installed, which takes seconds.
     from cuda.pathfinder import load_nvidia_dynamic_lib
     from nvshmem import bindings as nvshmem
 
     if not setting("PENNYMPI_MULTICAST"):
         os.environ.setdefault("NVSHMEM_DISABLE_NVLS", "1")  # then NVSHMEM makes no multicast objects
-    os.environ.setdefault("NVSHMEM_DISABLE_NCCL", "1")  # it serves NVSHMEM's collectives alone, for 0.6 s and 1.7 GiB
+    os.environ.setdefault("NVSHMEM_DISABLE_NCCL", "1")  # only NVSHMEM's collectives use NCCL, for 0.6 s and 1.7 GiB
     with timed("start of NVSHMEM"):
         load_nvidia_dynamic_lib("nvshmem_host")
         uid, attributes = nvshmem.uniqueid(), nvshmem.InitAttr()
@@ -111,9 +111,9 @@ def _start_nvshmem(job: Job, device: int, n_sharing: int) -> Segments:
 
 
 def multicast_distance(job: Job, address: int) -> int:
-    """What to add to a symmetric address to reach the instances on all PEs; 0 where NVSHMEM has no multicast mapping.
+    """Difference between multicast and symmetric addresses; 0 if NVSHMEM has no multicast mapping.  Collective.
 
-    NVSHMEM maps its heap as one range, so that one distance serves all addresses.  Collective.
+    NVSHMEM maps its heap as one range, so one difference serves all addresses.
     """
     from nvshmem import bindings as nvshmem
 
@@ -125,16 +125,16 @@ def multicast_distance(job: Job, address: int) -> int:
 
 
 def register(address: int, nbytes: int) -> None:
-    """nvshmemx_buffer_register: the host bindings have no name for it."""
+    """Call nvshmemx_buffer_register, which the host bindings lack."""
     status = _library().nvshmemx_buffer_register(ctypes.c_void_p(address), ctypes.c_size_t(nbytes))
     if status:
         raise Unsupported(f"NVSHMEM can't register {size_text(nbytes)} (status {status}): is it memory of cudaMalloc?")
 
 
 def unregister(address: int) -> None:
-    """nvshmemx_buffer_unregister."""
+    """Call nvshmemx_buffer_unregister."""
     _library().nvshmemx_buffer_unregister(ctypes.c_void_p(address))
 
 
 def _library() -> ctypes.CDLL:
-    return ctypes.CDLL("libnvshmem_host.so.3")  # loaded already: this only finds it
+    return ctypes.CDLL("libnvshmem_host.so.3")  # it is loaded already

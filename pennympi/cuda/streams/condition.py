@@ -1,4 +1,4 @@
-"""Kernels of one thread inside a loop that the GPU runs by itself."""
+"""Kernels of one thread inside a loop that the GPU runs without the host."""
 
 from llvmlite import ir
 
@@ -12,11 +12,11 @@ THREADS = 32
 
 @intrinsic
 def set_conditional(typing, handle, more):
-    """Whether the conditional node of a handle runs its body (again)."""
+    """Set whether the conditional node of a handle runs its body (again)."""
 
     def code(context, b, signature, args):
         kind = ir.FunctionType(ir.VoidType(), [ir.IntType(64), ir.IntType(32)])
-        function = cgutils.get_or_insert_function(b.module, kind, "cudaGraphSetConditional")  # the driver has it
+        function = cgutils.get_or_insert_function(b.module, kind, "cudaGraphSetConditional")  # defined by the driver
         b.call(function, [args[0], b.trunc(args[1], ir.IntType(32))])
         return context.get_dummy_value()
 
@@ -24,13 +24,13 @@ def set_conditional(typing, handle, more):
 
 
 def set_condition(ctx, rest: Words, handle: int):
-    """Another turn, unless the loop has paused or ended, or a wait of this PE has given up."""
+    """Request another turn, unless the loop has paused or ended, or a wait of this PE has given up."""
     if cuda.threadIdx.x == 0:
         set_conditional(handle, 1 if load_volatile(rest) == 0 and load_volatile(ctx + GAVE_UP) == 0 else 0)
 
 
 def hold(ctx):
-    """Stay here once a wait of this PE has given up: what ``hold_if_given_up`` enqueues where no other node may be."""
+    """Wait for ever after a wait of this PE has given up; ``hold_if_given_up`` enqueues it in the body of a loop."""
     if cuda.threadIdx.x == 0:
         while load_volatile(ctx + GAVE_UP) != 0:
             pass

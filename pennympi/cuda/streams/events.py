@@ -1,4 +1,4 @@
-"""CUDA streams of any library, by their handles: events between them, and graphs under capture."""
+"""CUDA streams of any library, by their handles; events between streams, and graphs during capture."""
 
 import ctypes
 import time
@@ -13,18 +13,18 @@ from ..compiler.launch import checked, library
 _runtime = cupy.cuda.runtime
 _current = cupy.cuda.get_current_stream
 EXTERNAL = 1  # CU_EVENT_WAIT_EXTERNAL
-# By ctypes, as the launch: cuda.bindings' functions take twice the time.
+# By ctypes, as the launch, since the functions of cuda.bindings take twice as long.
 _record, _wait = library.cuEventRecord, library.cuStreamWaitEvent
 event_passed, stream_ran = library.cuEventQuery, library.cuStreamQuery
 event_passed.argtypes = stream_ran.argtypes = [ctypes.c_void_p]
 _NOT_READY = 600  # CUDA_ERROR_NOT_READY
-_SPIN_S, _MOST_NAP_S = 3e-3, 1e-3  # of ``poll``
+_SPIN_S, _MOST_NAP_S = 3e-3, 1e-3  # time of ``poll`` before it sleeps, and its longest sleep
 _record.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
 _wait.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint]
 
 
 def _with_edges(name: str, version: int) -> Any:
-    """A driver function in its version with edge data, which has a name of its own in CUDA 12 but not in CUDA 13."""
+    """A driver function in its version with edge data, which has a different name in CUDA 12 but not in CUDA 13."""
     return getattr(driver, f"{name}_v{version}", None) or getattr(driver, name)
 
 
@@ -37,7 +37,7 @@ _FLAGS = driver.CUstreamUpdateCaptureDependencies_flags
 
 
 def handle(stream: Any) -> int:
-    """The CUstream of a stream: CuPy, cuda.core, Numba, PyTorch; None is CuPy's current one.
+    """The CUstream of a stream of CuPy, cuda.core, Numba or PyTorch; None is CuPy's current stream.
 
     Raises TypeError for anything else.
     """
@@ -52,12 +52,12 @@ def handle(stream: Any) -> int:
     if isinstance(torch_handle, int):
         return torch_handle
     raise TypeError(
-        f"{type(stream).__name__} is not a CUDA stream: give a stream of team.stream(), CuPy, cuda.core, Numba or PyTorch"
+        f"{type(stream).__name__} is not a CUDA stream: pass a stream of team.stream(), CuPy, cuda.core, Numba or PyTorch"
     )
 
 
 def make(priority: str) -> cupy.cuda.Stream:
-    """A stream that does not wait for the default stream; "high" gets the device's best priority."""
+    """A stream that does not wait for the default stream; "high" has the device's greatest priority."""
     _, _, greatest = driver.cuCtxGetStreamPriorityRange()
     return cupy.cuda.Stream(non_blocking=True, priority=int(greatest) if priority == "high" else 0)
 
@@ -66,16 +66,16 @@ is_capturing = _runtime.streamIsCapturing
 
 
 def capture_id(stream: int) -> int:
-    """The number of the capture under way on a stream, or 0."""
+    """The number of the open capture of a stream, or 0."""
     if not is_capturing(stream):
         return 0
     return int(_capture_info(stream)[2])
 
 
 def owner(stream: Any) -> Any:
-    """See ``pennympi.memory.order.Events``: a stream of CuPy's own, or one of PyTorch's pool, which is never destroyed.
+    """See ``pennympi.memory.order.Events``: a stream that CuPy made, or a stream of PyTorch's pool, which lives for ever.
 
-    A stream of cuda.core can be closed, and what stands for the stream of another library keeps nothing alive.
+    A stream of cuda.core can be closed, and an object for another library's stream keeps nothing alive.
     """
     own = _current() if stream is None else stream
     if isinstance(own, cupy.cuda.Stream):
@@ -93,7 +93,7 @@ def new_event() -> ctypes.c_void_p:
 
 
 def record(event: ctypes.c_void_p, stream: int) -> None:
-    """Record an event after all work that is in the stream now."""
+    """Record an event after all work that the stream holds now."""
     _checked(_record(event, stream))
 
 
@@ -103,14 +103,14 @@ def wait(event: ctypes.c_void_p, stream: int) -> None:
 
 
 def wait_external(event: ctypes.c_void_p, stream: int) -> None:
-    """Under capture, add a node that waits for the event whenever the graph runs."""
+    """During a capture, add a node that waits for the event whenever the graph runs."""
     _checked(_wait(stream, event, EXTERNAL))
 
 
 def poll(ready: Callable[[Any], int], handle: Any) -> None:
-    """Wait until ``ready``, event_passed or stream_ran, has no more to wait for, and let signal handlers run meanwhile.
+    """Wait until ``ready`` (event_passed or stream_ran) reports the end of the work, and let signal handlers run.
 
-    While the host waits in a call of CUDA, Python runs none.
+    Python runs no handlers while the host waits in a call of CUDA.
     """
     start_s = time.monotonic()
     while ready(handle) == _NOT_READY:
@@ -125,7 +125,7 @@ def _checked(status: int) -> None:
 
 
 def wait_for_end(stream: int, end: tuple[Any, Any]) -> None:
-    """Under capture, make the stream wait for the nodes of an ``end`` as well."""
+    """During a capture, make the stream wait for the nodes of an ``end`` as well."""
     own = {int(node) for node in captured(stream)[1]}
     nodes = [node for node in end[1] if int(node) not in own]
     if nodes:
@@ -133,23 +133,23 @@ def wait_for_end(stream: int, end: tuple[Any, Any]) -> None:
 
 
 def captured(stream: int) -> tuple[Any, list[Any]]:
-    """(the graph that is captured on a stream, the stream's last nodes)."""
+    """(the graph that is captured from a stream, the stream's last nodes)."""
     info = checked(_capture_info(stream))
     return info[2], list(info[3])
 
 
 def add_node(stream: int, params: driver.CUgraphNodeParams) -> None:
-    """Under capture, add a node after the stream's last nodes."""
+    """During a capture, add a node after the stream's last nodes."""
     graph, nodes = captured(stream)
     node = checked(_add_node(graph, nodes, None, len(nodes), params))
     checked(_update_dependencies(stream, [node], None, 1, _FLAGS.CU_STREAM_SET_CAPTURE_DEPENDENCIES))
 
 
 def record_at_end(event: ctypes.c_void_p | None, stream: int, end: tuple[Any, Any] | None) -> tuple[Any, Any]:
-    """Under capture: (a node beside the stream that records the event, the stream's last nodes, which it waits for).
+    """During a capture: (a node outside the stream that records the event, the stream's last nodes, which it follows).
 
-    One node a capture, which moves from call to call: beside the stream, so that kernels may begin while those in
-    front of them end.
+    A capture has one such node, which moves from call to call.  It is not part of the stream, so that kernels may begin
+    before the previous kernels end.
     """
     graph, nodes = captured(stream)
     if event is None:

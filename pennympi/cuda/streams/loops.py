@@ -1,4 +1,4 @@
-"""Loops that the GPU runs by itself: a graph with a conditional node, which repeats its body while a condition holds.
+"""Loops that the GPU runs without the host: a graph with a conditional node, whose body repeats while a condition holds.
 
 The body is captured once, from the launches of its functions.  The last kernel of each turn sets the condition.
 """
@@ -30,12 +30,12 @@ REMEDY = (
 
 
 class Repeat:
-    """See ``pennympi.backend.Streams.repeat``.  It keeps alive what its graph uses."""
+    """See ``pennympi.backend.Streams.repeat``.  The object keeps everything alive that its graph uses."""
 
     def __init__(self, parts: tuple[Any, Any, Any], start: Body, bodies: Sequence[Body], rest: int):
         self._order, compiler, self._peers = parts
         self._start, self._bodies, self._rest = start, bodies, rest
-        self._pool = cupy.cuda.MemoryPool()  # its memory is the loop's: no array outside gets it while the loop may run
+        self._pool = cupy.cuda.MemoryPool()  # memory of the loop alone, since the graph uses it whenever it runs
         self._condition = compiler.kernel(set_condition, "loop").prepare(1, (rest, 0), (0, 1), THREADS)
         self._is_device_driven = checked(driver.cuDriverGetVersion()) >= WHILE_DRIVER
         graph = self._captured(None, self._add if self._is_device_driven else self._turn)
@@ -49,9 +49,9 @@ class Repeat:
         self._word = np.frombuffer(cupy.cuda.alloc_pinned_memory(8), np.int64, 1)
 
     def __call__(self, stream: Any) -> None:
-        """Run in stream order; under capture, become a part of the graph."""
+        """Run in stream order; during a capture, become a part of the graph."""
         handle = events.handle(stream)
-        run = self._launch if self._is_device_driven else self._ask
+        run = self._launch if self._is_device_driven else self._run_by_host
         if events.is_capturing(handle):
             if not self._is_device_driven:
                 raise Unsupported("a loop can't be captured before CUDA driver 12.4: call it outside the graph")
@@ -65,8 +65,8 @@ class Repeat:
         if status:
             checked((driver.CUresult(status),))
 
-    def _ask(self, stream: Any, handle: int) -> None:
-        """Before ``WHILE_DRIVER``: a graph of one turn, and the host asks after each."""
+    def _run_by_host(self, stream: Any, handle: int) -> None:
+        """Launch a graph of one turn, and read the condition after each: for drivers before ``WHILE_DRIVER``."""
         self._start(stream)
         self._word[0] = 0
         while not self._word[0]:
@@ -75,7 +75,7 @@ class Repeat:
             checked(driver.cuStreamSynchronize(handle))
 
     def _add(self, stream: Any, handle: int) -> None:
-        """The loop, after what the stream's capture holds."""
+        """Add the loop after the nodes of the stream's capture."""
         with beside_captures():
             self._start(stream)
             context, graph = checked(driver.cuCtxGetCurrent()), events.captured(handle)[0]
@@ -98,7 +98,7 @@ class Repeat:
             body(stream)
 
     def _captured(self, graph: Any, run: Callable[[Any, int], None]) -> Any:
-        """The graph (None: a new one) with what ``run`` enqueues.  Raises Unsupported, and what ``run`` raises."""
+        """The graph (None: a new one) with the work that ``run`` enqueues.  Raises Unsupported and errors of ``run``."""
         error: Exception | None = None
         stream = events.make("normal")
         with beside_captures():
@@ -111,9 +111,9 @@ class Repeat:
                     run(stream, stream.ptr)
             except Exception as caught:
                 error = caught
-            status, made = driver.cuStreamEndCapture(stream.ptr)
+            status, result = driver.cuStreamEndCapture(stream.ptr)
         if int(status) and not isinstance(error, Unsupported):
             raise Unsupported(REMEDY.format(why=error or status)) from error
         if error is not None:
             raise error
-        return made
+        return result

@@ -26,16 +26,16 @@ class Streams:
 
     def __init__(self, order: Order, compiler: Compiler, peers: Peers):
         self.order, self._compiler, self._peers = order, compiler, peers
-        self._followed: Any = None  # an event
+        self._followed: Any = None  # the event of ``follow``
 
     def current(self) -> cupy.cuda.Stream:
         """CuPy's current stream."""
         return cupy.cuda.get_current_stream()
 
-    def follow(self, stream: int, other: int) -> None:
-        with self.order.lock:  # the event is one for all threads
+    def follow(self, stream: int, predecessor: int) -> None:
+        with self.order.lock:  # all threads share the event
             event = self._followed = self._followed or events.new_event()
-            events.record(event, other)
+            events.record(event, predecessor)
             events.wait(event, stream)
 
     def repeat(self, start: Body, bodies: Sequence[Body], rest: int) -> Body:

@@ -1,4 +1,4 @@
-"""Which objects the host backend takes as arrays."""
+"""The objects that the host backend accepts as arrays."""
 
 import ctypes
 from typing import Any
@@ -15,12 +15,12 @@ _addressof, _at_start = ctypes.addressof, (ctypes.c_char * 0).from_buffer
 
 
 def array_view(x: Any, writable: bool) -> ArrayView:
-    """Describe an array in host memory: NumPy, a buffer, DLPack on the CPU, or one of them in an MPI buffer.
+    """Describe an array in host memory: NumPy, a buffer, DLPack on the CPU, or one of these in an MPI buffer.
 
     Raises TypeError (not an array), ValueError (device memory, not contiguous, read-only).
     """
     if type(x) is np.ndarray:
-        try:  # this refuses what is read-only or not contiguous, faster than a look at the flags
+        try:  # from_buffer refuses arrays that are read-only or not contiguous, which is faster than to read the flags
             return ArrayView(_addressof(_at_start(x)), x.size, dtype_of(x.dtype), x)  # type: ignore[arg-type]
         except (TypeError, ValueError, BufferError):
             pass
@@ -38,10 +38,10 @@ def array_view(x: Any, writable: bool) -> ArrayView:
             return mpi_buffer.array_view(x, lambda array: array_view(array, writable))
         try:
             if isinstance(x, np.generic):
-                raise TypeError  # a number, though it lets itself be read
+                raise TypeError  # it is a number, although it has a buffer
             x = np.asarray(memoryview(x))
         except TypeError:
-            raise not_an_array(x, "an array: give a NumPy array, a buffer, or an object with __dlpack__") from None
+            raise not_an_array(x, "an array: pass a NumPy array, a buffer, or an object with __dlpack__") from None
     if not x.flags.c_contiguous:
         raise not_contiguous("the array", "numpy.ascontiguousarray(x)", writable)
     if writable and not x.flags.writeable:
@@ -49,28 +49,28 @@ def array_view(x: Any, writable: bool) -> ArrayView:
     return ArrayView(address_of(x), x.size, dtype_of(x.dtype), x)
 
 
-def facts(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """What the check of a call depends on: address, count and dtype of each array, and the other arguments.
+def call_key(args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """Key of a call for the results of its check: address, count and dtype of each array, and the other arguments.
 
-    None where an argument is neither a NumPy array that ``view`` takes at once, nor a str, int or None.
+    None if an argument is neither a NumPy array that is contiguous and writable, nor a str, int or None.
     """
-    found: tuple[Any, ...] = ()
+    key: tuple[Any, ...] = ()
     try:
         for arg in args:
             kind = type(arg)
             if kind is ndarray:
-                found += (_addressof(_at_start(arg)), arg.size, arg.dtype)
+                key += (_addressof(_at_start(arg)), arg.size, arg.dtype)
             elif kind in PLAIN:
-                found += (arg,)
+                key += (arg,)
             else:
                 return None
     except (TypeError, ValueError, BufferError):
         return None
-    return found
+    return key
 
 
 def new(shape: tuple[int, ...], dtype: DType, stream: int) -> np.ndarray:
-    """An array that is not set, for a result."""
+    """An array for a result; its elements are not set."""
     return np.empty(shape, dtype.numpy)
 
 
@@ -78,5 +78,5 @@ def address_of(x: np.ndarray) -> int:
     """Address of the first element of a contiguous array (``x.ctypes.data`` takes four times as long)."""
     try:
         return _addressof(_at_start(x))  # type: ignore[arg-type]
-    except (TypeError, ValueError):  # read-only, or a dtype that Python's buffers do not know
+    except (TypeError, ValueError):  # the array is read-only, or Python's buffers do not know its dtype
         return int(x.__array_interface__["data"][0])

@@ -1,7 +1,7 @@
-"""From a kernel to machine code on a CPU, cached on disk.
+"""Compiles a kernel to machine code for a CPU, with a cache on disk.
 
-A file of the cache holds a line of JSON and an ELF object, which LLVM links into the process.  Nothing in it is
-unpickled or run by Python.
+A file of the cache holds a line of JSON and an ELF object, which LLVM links into the process.  Python neither unpickles
+nor runs anything in it.
 """
 
 import ctypes
@@ -35,24 +35,24 @@ from ..device.multicast import IMPLEMENTATIONS
 from ..device.numba_cpu import OPTIONS, device_function
 from ..device.waits import TAGGED_IMPLEMENTATIONS, show_alive
 
-_ENVIRONMENT = "_ZN08NumbaEnv"  # how the names of ``environments_of`` begin
+_ENVIRONMENT = "_ZN08NumbaEnv"  # prefix of the names of ``environments_of``
 _UNRESOLVED = ".numba.unresolved$"
 
 
 class NotPortable(Exception):
-    """Compiled code that only runs in the process that made it."""
+    """Compiled code runs only in the process that compiled it."""
 
 
 class Loaded(NamedTuple):
-    """Machine code in this process.  engine: owns the memory."""
+    """Machine code in this process.  engine: owner of its memory"""
 
     engine: Any
     address: int
     environments: tuple[Any, ...]
 
 
-def facts() -> tuple[str, ...]:
-    """What machine code depends on beside its source: Python, compilers, their settings, the CPU."""
+def code_inputs() -> tuple[str, ...]:
+    """Inputs of machine code besides its source: Python, the compilers, their settings, the CPU."""
     options = (config.OPT, config.LOOP_VECTORIZE, config.SLP_VECTORIZE, config.USING_SVML, config.DEBUGINFO_DEFAULT)
     cpu = config.CPU_NAME or llvm.get_host_cpu_name()
     features = config.CPU_FEATURES if config.CPU_FEATURES is not None else codegen.get_host_cpu_features()
@@ -63,18 +63,19 @@ def facts() -> tuple[str, ...]:
 def packed(library: Any, entry: str) -> bytes:
     """The machine code of a library of Numba as bytes.  entry: the symbol that is called
 
-    Raises NotPortable where it refers to memory of this process, as a kernel with a large array among its globals does.
+    Raises NotPortable if the code refers to memory of this process, as for a kernel with a large array as a global.
     """
     try:
         library._ensure_finalized()
         module, code = library._final_module, library._compiled_object
         variables, environments = [variable.name for variable in module.global_variables], environments_of(library)
-        declared = [one.name for one in (*module.functions, *module.global_variables) if one.is_declaration]
+        symbols = (*module.functions, *module.global_variables)
+        declared = [symbol.name for symbol in symbols if symbol.is_declaration]
         bound = library.has_dynamic_globals or any(name.startswith(_UNRESOLVED) for name in variables)
         for name in environments:
             known = lookup_environment(name)
             bound = bound or (known is not None and bool(known.consts))
-    except AttributeError as error:  # of another Numba than those this was written for
+    except AttributeError as error:  # this version of Numba has other private attributes
         raise NotPortable(str(error)) from None
     if bound or not isinstance(code, bytes):
         raise NotPortable(entry)
@@ -83,30 +84,31 @@ def packed(library: Any, entry: str) -> bytes:
 
 
 def environments_of(library: Any) -> list[str]:
-    """The variables through which the code of a library finds its Python objects."""
+    """The variables through which the code of a library reaches its Python objects."""
     names = [variable.name for variable in library._final_module.global_variables]
     return [name for name in names if name.startswith(_ENVIRONMENT)]
 
 
 def set_environments(library: Any) -> None:
-    """Let the code of a library of this process find its Python objects, those of inner functions, too."""
+    """Let the code of a library of this process, and of its inner functions, reach its Python objects."""
     for name in environments_of(library):
         library.codegen.set_env(name, lookup_environment(name))
 
 
 @timed("kernels: loaded")
 def load(data: bytes) -> Loaded:
-    """Link what ``packed`` returned into this process.  Raises NotPortable where this process lacks what it calls."""
+    """Link the result of ``packed`` into this process.  Raises NotPortable if this process lacks a symbol."""
     head, _, code = data.partition(b"\n")
     entry, names, needs = json.loads(head)
     cpu_target.target_context.codegen()  # makes LLVM know this CPU and the functions of Numba
-    # More of them: those of Numba's memory manager, which all code names, and only then all others, which takes long.
-    for more in (partial(rtsys.initialize, cpu_target.target_context), cpu_target.target_context.refresh):
+    # Symbols are added in two steps: first those of Numba's memory manager, which all code names, and only if that is
+    # not enough all others, which takes long.
+    for add_symbols in (partial(rtsys.initialize, cpu_target.target_context), cpu_target.target_context.refresh):
         if not all(map(llvm.address_of_symbol, needs)):
-            more()
+            add_symbols()
     if lacking := [name for name in needs if not llvm.address_of_symbol(name)]:
         raise NotPortable(", ".join(lacking))  # LLVM would end the process
-    # An engine of its own: symbols of two kernels may have the same name.
+    # Each kernel has its own engine, since symbols of two kernels may have the same name.
     target = llvm.Target.from_triple(llvm.get_process_triple())
     machine = target.create_target_machine(jit=True, codemodel="jitdefault")
     engine = llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine, use_lmm=config.USE_LLVMLITE_MEMORY_MANAGER)
@@ -122,15 +124,15 @@ def load(data: bytes) -> Loaded:
 
 
 def as_function(loaded: Loaded, name: str) -> Callable[..., None]:
-    """A Python function whose machine code has Python's own calling convention."""
-    made: Callable[..., None] = _dynfunc.make_function(
+    """A Python function whose machine code has Python's calling convention."""
+    function: Callable[..., None] = _dynfunc.make_function(
         sys.modules[__name__], name, f"machine code of {name}", loaded.address, loaded.environments[0], loaded
     )
-    return made
+    return function
 
 
 def implementations(kernel: Callable[..., Any], dtype: DType | None) -> dict[str, Any]:
-    """The implementations of all primitives; of ``load``, ``store`` and ``real`` where a dtype is given."""
+    """The implementations of all primitives; those of ``load``, ``store`` and ``real`` only for a dtype."""
     return IMPLEMENTATIONS | (TAGGED_IMPLEMENTATIONS if is_tagged(kernel) else {}) | (accessors(dtype) if dtype else {})
 
 
@@ -160,8 +162,8 @@ def compiled(kernel: Callable[..., Any], dtype: DType | None, kinds: str) -> Cal
         with announced(kernel.__name__):
             return dispatched()
     try:
-        return as_function(load(made_once(name, (*facts(), name, key), make, kernel.__name__)), name)
-    except NotPortable:  # compiled again by every process
+        return as_function(load(made_once(name, (*code_inputs(), name, key), make, kernel.__name__)), name)
+    except NotPortable:  # every process compiles the kernel
         dispatcher = dispatched()
         set_environments(dispatcher.overloads[signature.args].library)
         return dispatcher
@@ -172,7 +174,7 @@ def _launcher(kernel: Callable[..., Any], name: str, dtype: DType | None) -> Fun
     body = device_function(bind(kernel, implementations(kernel, dtype), device_function, suffix=name))
     names = parameters(kernel)
     arguments, records = call_source(kernel, {})
-    # Its own names end in _, which keeps them apart from the kernel's parameters.
+    # Names that end in _ differ from all parameters of kernels.
     source = (
         f"def {name}(n_blocks_, {', '.join(names)}):\n"
         f"    show_alive_({names[0]}, coarse_ns_())\n"
@@ -182,32 +184,31 @@ def _launcher(kernel: Callable[..., Any], name: str, dtype: DType | None) -> Fun
     )
     scope: dict[str, Any] = {"body_": body, "__name__": __name__, **records}
     scope |= {"set_block_": set_block, "coarse_ns_": coarse_ns, "show_alive_": show_alive}
-    exec(compile(source, __file__, "exec"), scope)  # only a parameter list differs
+    exec(compile(source, __file__, "exec"), scope)  # kernels differ only in names and parameters
     return scope[name]
 
 
 def loop_words(dtype: DType, op: str, residual: bool) -> list[int]:
-    """The words of ``ctx`` about a reduction's element loops.  residual: with the loops that add one"""
-    found = [loop_address(step, dtype, op) for step in STEPS]
-    found += [dtype.item_bytes, dtype.acc_bytes]
+    """The words of ``ctx`` about a reduction's element loops.  residual: with the loops that add a residual"""
+    words = [loop_address(step, dtype, op) for step in STEPS]
+    words += [dtype.item_bytes, dtype.acc_bytes]
     if residual:
-        found += [
-            loop_address(step, dtype, what) for step, what in ((CLOSE, op), ("reduce_and_round", "sum"), (PLUS, "sum"))
-        ]
-    return found
+        steps = (CLOSE, op), ("reduce_and_round", "sum"), (PLUS, "sum")
+        words += [loop_address(step, dtype, step_op) for step, step_op in steps]
+    return words
 
 
 @cache
 def loop_address(step: str, dtype: DType, op: str) -> int:
-    """Address of the compiled element loop of one step of a reduction."""
+    """Address of the compiled element loop of a step of a reduction."""
     if step == CLOSE and op != "avg":
         step = "reduce"
     if step == "reduce_partials" and dtype.acc_bytes != dtype.item_bytes and dtype.kind in "fb":
-        dtype = TABLE["float32"]  # which the partials of the 16-bit floats are
+        dtype = TABLE["float32"]  # partials of the 16-bit floats are float32
     if dtype.acc_bytes == dtype.item_bytes:
         step = {**OF_PARTIALS, CLOSE: "reduce_and_round", PLUS: "reduce"}.get(step, step)
     if step not in (*TO_ELEMENTS, CLOSE) and op == "avg":
-        op = "sum"  # avg differs in its last step only
+        op = "sum"  # avg differs from sum only in its last step
     if step == "to_partials":
         op = "sum"
     return _loop(step, dtype, op).address
@@ -219,10 +220,10 @@ def _loop(step: str, dtype: DType, op: str) -> Loaded:
 
 
 def c_function(name: str, signature: Any, plain: Callable[[], Callable[..., Any]], **options: Any) -> Loaded:
-    """A function with C's calling convention, compiled or found on disk.  plain: makes the function of Python"""
+    """A function with C's calling convention, compiled or loaded from disk.  plain: makes the Python function"""
 
     def make() -> bytes:
         compiled: Any = numba.cfunc(signature, **options)(plain())
         return packed(compiled._library, compiled.native_name)
 
-    return load(made_once(name, (*facts(), name), make))
+    return load(made_once(name, (*code_inputs(), name), make))

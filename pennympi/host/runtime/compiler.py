@@ -19,9 +19,9 @@ class Compiler:
     def kernel(self, kernel: Callable[..., Any], name: str, options: KernelOptions = PLAIN) -> HostKernel:
         """A kernel of this team.
 
-        Constants stay arguments, and a reduction is a call through ``ctx``: one machine code serves all.
+        Constants stay arguments, and a reduction calls loops through ``ctx``, so the same machine code serves all calls.
         """
         residual = "residual" in parameters(kernel) and "residual" not in options.constants
         many_blocks = options.bounds is not None
-        made = compiled(kernel, options.elements, options.kinds_of(kernel))
-        return HostKernel(self._peers, made, name, options.reduction, residual, many_blocks)
+        function = compiled(kernel, options.elements, options.kinds_of(kernel))
+        return HostKernel(self._peers, function, name, options.reduction, residual, many_blocks)

@@ -1,4 +1,4 @@
-"""The symmetric heap: on each node memory that its PEs map, one part for each PE, of the same size on all nodes."""
+"""The symmetric heap: memory of each node that its PEs map, with a part for each PE, of the same size on all nodes."""
 
 import ctypes
 from collections.abc import Collection, Sequence
@@ -18,19 +18,19 @@ from ...state import state
 from ...units import size_text
 from . import arrays
 
-DEFAULT_BYTES = 1 << 30  # of a PE, where none are asked for and the node has twice as much memory for each
-STEP_BYTES = 1 << 20  # of which pages are reserved, and a quarter of what is reserved
-CHECKED_BYTES = 64 << 20  # a step of the node that may not fit into its memory
+DEFAULT_BYTES = 1 << 30  # default size of a PE's part, if the node has twice as much memory for each PE
+STEP_BYTES = 1 << 20  # pages are reserved in multiples of this size, and by at least a quarter of the reserved size
+CHECKED_BYTES = 64 << 20  # a growth of the node's memory by this size or more is checked against the free memory
 REMEDY = "ask for less by init(heap_bytes=...) or PENNYMPI_SYMMETRIC_SIZE, or run fewer PEs on this node"
 
 
 class Heap:
-    """Memory of one team (``pennympi.backend.Heap``).  Making it and ``allocate`` are collective.
+    """Memory of a team (``pennympi.backend.Heap``).  The constructor and ``allocate`` are collective.
 
-    size_bytes:   of each PE's part
+    size_bytes:   size of each PE's part
     base:         address of this PE's part
-    peer_offsets: what to add to an address of this PE's part to get each PE's instance; UNREACHABLE on other nodes
-    Pages are taken as they are allocated, by all PEs or by none.
+    peer_offsets: differences between the addresses of each PE's part and this PE's part; UNREACHABLE on other nodes
+    All PEs take the pages of an allocation, or no PE does.
     """
 
     def __init__(self, job: Job, heap_bytes: int | None):
@@ -45,12 +45,12 @@ class Heap:
         for pe, address in zip(job.control.pes, self._memory.addresses, strict=True):
             self.peer_offsets[pe] = address - self.base
         self._free, self._reserved_bytes = FreeList(self.size_bytes), 0
-        self._words: dict[int, np.ndarray] = {}  # by address
+        self._words: dict[int, np.ndarray] = {}  # {address: words}
         state.heaps.append(self)
 
     def _room_bytes(self) -> int:
-        """What a PE of this machine may still take."""
-        return room_bytes() // len(self._job.control.beside)
+        """Bytes that a PE of this machine may still take."""
+        return room_bytes() // len(self._job.control.machine_pes)
 
     def _gather(self, data: Any) -> list[Any]:
         return self._job.gather(data, "growth of the symmetric heap")
@@ -62,7 +62,7 @@ class Heap:
             raise SymmetricHeapExhausted(
                 nbytes,
                 self._free.free_bytes,
-                "free arrays, or give more by init(heap_bytes=...) or PENNYMPI_SYMMETRIC_SIZE",
+                "free arrays, or ask for more by init(heap_bytes=...) or PENNYMPI_SYMMETRIC_SIZE",
             )
         try:
             self._reserve(offset + aligned(nbytes), nbytes)
@@ -72,12 +72,12 @@ class Heap:
         return self.base + offset
 
     def _reserve(self, end: int, nbytes: int) -> None:
-        """Take the pages up to offset ``end``, on every PE or on none.  Collective: all PEs allocate alike."""
+        """Take the pages up to offset ``end``, on all PEs or on none.  Collective, since all PEs allocate alike."""
         start = self._reserved_bytes
         if end <= start:
             return
         goal = min(self.size_bytes, max(-(-end // STEP_BYTES) * STEP_BYTES, start + start // 4))
-        if (goal - start) * self._job.n_pes >= CHECKED_BYTES:  # Linux grants what it does not have, and kills later
+        if (goal - start) * self._job.n_pes >= CHECKED_BYTES:  # Linux grants memory it does not have, and kills later
             room = min(self._gather(self._room_bytes()))
             goal = max(end, min(goal, start + room))
             if goal - start > room:
@@ -90,7 +90,7 @@ class Heap:
         self._reserved_bytes = goal
 
     def release(self, address: int) -> None:
-        """Give an allocation back."""
+        """Free an allocation."""
         self._free.release(address - self.base)
 
     def taken(self, address: int) -> bool | None:
@@ -103,18 +103,18 @@ class Heap:
     def view(
         self, address: int, shape: tuple[int, ...], dtype: DType, strides: tuple[int, ...] | None = None
     ) -> np.ndarray:
-        """The memory at an address of this process as an array, which keeps it mapped."""
+        """The memory at an address of this process as an array, which keeps the memory mapped."""
         memory: Any = self._memory.buffer
         return np.ndarray(shape, dtype.numpy, memory, address - self._memory.addresses[0], strides)
 
     def take_words(self, words: Sequence[int]) -> int:
         """Allocate int64 words with these values and return their address."""
-        made = np.array(words, np.int64)
-        self._words[made.ctypes.data] = made
-        return made.ctypes.data
+        values = np.array(words, np.int64)
+        self._words[values.ctypes.data] = values
+        return values.ctypes.data
 
     def free_words(self, address: int) -> None:
-        """Give words back."""
+        """Free words of ``take_words``."""
         del self._words[address]
 
     def copy_in(self, address: int, data: Any) -> None:
@@ -126,17 +126,17 @@ class Heap:
         """Set every element of an array."""
         view[...] = value
 
-    array_view = staticmethod(arrays.array_view)  # called by every call: one frame less
-    facts = staticmethod(arrays.facts)
+    array_view = staticmethod(arrays.array_view)  # every call uses it, and this saves a frame
+    call_key = staticmethod(arrays.call_key)
     new = staticmethod(arrays.new)
 
     def describe(self) -> list[tuple[str, str]]:
         return [("heap", f"{size_text(self.size_bytes)} a PE in memory that the node shares")]
 
     def close(self, kept: Collection[int]) -> None:
-        """Give the memory back; that of the arrays when the last of them has died.
+        """Unmap the memory once the last array in it has died.
 
-        kept: addresses of the allocations in which an array may still live
+        kept: addresses of allocations in which arrays may still live
         """
         state.heaps.remove(self)
         for address in set(self._free.taken) - {address - self.base for address in kept}:

@@ -1,4 +1,4 @@
-"""Launching a compiled kernel on a CPU: a call, then a look at whether one of its waits gave up."""
+"""Launches of a compiled kernel on a CPU: a call, then a check whether one of its waits gave up."""
 
 import threading
 import zlib
@@ -17,10 +17,10 @@ GAVE_UP = ctx_words.GAVE_UP
 
 
 class HostKernel:
-    """A compiled kernel and what ``ctx`` must hold while it runs.
+    """A compiled kernel, and the words that ``ctx`` must hold while it runs.
 
     residual: its calls pass a residual, which other element loops add
-    many_blocks: it may be launched with more than one block
+    many_blocks: a launch may have more than one block
     """
 
     def __init__(
@@ -37,15 +37,16 @@ class HostKernel:
         if reduction:
             words += loop_words(*reduction, residual)
         peers.call_names[words[0]] = name
-        self._ctx = memoryview(peers.ctx)  # read faster than an array
+        self._ctx = memoryview(peers.ctx)  # faster to read than an array
         self._words = memoryview(array("q", words)).cast("B")
         self._to = self._ctx.cast("B")[8 * ctx_words.CALL : 8 * (ctx_words.CALL + len(words))]
         self._begin, self._end = peers.calls.acquire, peers.calls.release
 
     def launch(self, blocks: int, args: Sequence[int | float], stream: int, threads: int = 0) -> None:
-        """Run the kernel and return when it has ended.
+        """Run the kernel, and return when it has ended.
 
-        Raises PeerTimeout; nothing runs if an earlier wait gave up.  Raises TwoThreads while another launch runs.
+        Raises PeerTimeout; then the kernel has not run if an earlier wait gave up.  Raises TwoThreads if another launch
+        runs.
         """
         ctx = self._ctx
         if not self._begin(False):
@@ -60,20 +61,20 @@ class HostKernel:
             raise self._peers.failure()
 
     def prepare(self, blocks: int, args: Sequence[int | float], left_open: tuple[int, ...], threads: int = 0) -> Run:
-        """The launch with the arguments of the indices ``left_open`` to be given at each call."""
+        """A function that launches with new values of the arguments ``left_open`` (indices) at each call."""
         first, last = min(left_open), max(left_open) + 1
         if left_open != tuple(range(first, last)):
             return prepared_by_launch(self, blocks, args, left_open)
         before, after = (blocks, self._peers.ctx_address, *args[:first]), tuple(args[last:])
         ctx, to, words, compiled, begin, end = self._ctx, self._to, self._words, self._compiled, self._begin, self._end
 
-        def run(*given: int) -> None:  # as ``launch``, without its calls; the last one given is the stream
+        def run(*values: int) -> None:  # as ``launch``, without its inner calls; the last value is the stream
             if not begin(False):
                 raise _two_threads()
             try:
                 if not ctx[GAVE_UP]:
                     to[:] = words
-                    compiled(*before, *given[:-1], *after)
+                    compiled(*before, *values[:-1], *after)
             finally:
                 end()
             if ctx[GAVE_UP]:
@@ -91,7 +92,7 @@ def _two_threads() -> TwoThreads:
 
 @once
 def _one_at_a_time(compiled: Callable[..., None]) -> Callable[..., None]:
-    """A machine code that all teams share, for one launch at a time: the number of its running block is one variable."""
+    """Machine code that all teams share, for one launch at a time, since all share the number of the running block."""
     lock = threading.Lock()
 
     def run(*args: Any) -> None:

@@ -1,6 +1,6 @@
 """A team's channel to PEs of other nodes: MPI's handles, slots and words for the compiled functions of remote.py.
 
-One thread of the process receives while the program computes.
+A thread of the process receives while the program computes.
 """
 
 import ctypes
@@ -40,20 +40,20 @@ def _compiled(name: str) -> Loaded:
 
 
 def address_of(name: str) -> int:
-    """Address of one of the FUNCTIONS as compiled code.  The code lives as long as the process."""
+    """Address of a compiled function of FUNCTIONS.  The code lives as long as the process."""
     return _compiled(name).address
 
 
 @once
 def callable_of(name: str) -> Callable[..., None]:
-    """The same for Python, which lets other threads run meanwhile."""
+    """A compiled function of FUNCTIONS for Python, which lets other threads run during a call."""
     arguments = (ctypes.c_int64,) * len(FUNCTIONS[name][1].args)
-    made: Callable[..., None] = ctypes.CFUNCTYPE(None, *arguments)(address_of(name))
-    return made
+    function: Callable[..., None] = ctypes.CFUNCTYPE(None, *arguments)(address_of(name))
+    return function
 
 
 class _Process:
-    """What the channels of this process share: the words, and the receiving thread."""
+    """The words and the receiving thread, which all channels of this process share."""
 
     def __init__(self) -> None:
         self.mpi = ctypes.CDLL(MPI.__file__)
@@ -73,7 +73,7 @@ class _Process:
         self._thread.start()
 
     def _stop(self) -> None:
-        """End the thread, and take back what it has begun to receive for teams that are still open."""
+        """End the thread, and cancel the receives of teams that are still open."""
         self.words[remote.STOP] = 1
         self._thread.join()
         while self.open:
@@ -87,9 +87,9 @@ def _process() -> _Process:
 
 
 class Channel:
-    """The channel of one team.  Making it is collective.
+    """The channel of a team.  The constructor is collective.
 
-    base: address of this PE's part of the symmetric heap;  address: of the channel's words
+    base: address of this PE's part of the symmetric heap;  address: address of the channel's words
     """
 
     def __init__(self, job: Job, base: int):
@@ -124,17 +124,17 @@ class Channel:
             words[word] = array.ctypes.data
         callable_of("begin")(self._process.address, self.address)
         self._process.open.append(self)
-        job.rendezvous("start of a channel between nodes")  # before this, no PE sends
+        job.rendezvous("start of a channel between nodes")  # no PE may send before
 
     def failure(self) -> str:
-        """MPI's message when it last refused to send or to receive, "" if it never did."""
+        """MPI's message of the last send or receive that failed, "" if none failed."""
         code = int(self._words[remote.FAILED])
         return MPI.Get_error_string(code) if code else ""
 
     def close(self) -> None:
         """End the channel after the last message of each PE.  Collective, after the last call.  Raises PeerTimeout.
 
-        MPI would give what comes later to the next team, whose communicator may have the same number.
+        MPI would deliver later messages to the next team, whose communicator may have the same number.
         """
         last = np.zeros(remote.HEAD_BYTES // 8, np.int64)
         last[remote.KIND // 8] = remote.LAST
@@ -146,12 +146,12 @@ class Channel:
         self._process.open.remove(self)
 
     def _absent(self) -> list[int]:
-        """The PEs whose last message has not come."""
+        """The PEs whose last message has not arrived."""
         kinds = self._in.view(np.int64)[:, remote.KIND // 8]
         return [pe for pe, kind in zip(self._sources, kinds, strict=True) if kind != remote.ENDED]
 
     def cancel(self) -> None:
-        """Take back what this PE has begun to receive, before MPI ends."""
+        """Cancel the receives of this PE, before MPI ends."""
         for request in map(MPI.Request.fromhandle, self._requests[: len(self._sources)].tolist()):
             if request:
                 request.Cancel()

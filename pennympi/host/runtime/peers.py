@@ -1,4 +1,4 @@
-"""The other PEs of a team: pointers inside a node, MPI between nodes, and the words of ``ctx`` about them."""
+"""The other PEs of a team: pointers inside a node, MPI between nodes, and the words of ``ctx`` about PEs."""
 
 import ctypes
 import os
@@ -23,7 +23,7 @@ from .heap import Heap
 
 
 def shared_cores(processes: Sequence[Process], affinities: Sequence[set[int]]) -> str:
-    """Such as "16 PEs share 2 cores", of the first machine where they do; "" where each PE has a core."""
+    """A text such as "16 PEs share 2 cores" about the first machine where PEs share cores; "" if each PE has a core."""
     for machine in dict.fromkeys(process.machine for process in processes):
         own = [cores for process, cores in zip(processes, affinities, strict=True) if process.machine == machine]
         n_cores = len(set().union(*own))
@@ -36,8 +36,8 @@ class Peers:
     """See ``pennympi.backend.Peers``.
 
     shared:     see ``pennympi.backend.Backend``
-    ctx:        the words that kernels of this team read (``compile/context.py``);  ctx_address: their address
-    calls:      held by the thread that runs a kernel: ``ctx`` is one for all
+    ctx:        the words that kernels of this team read (``compile/context.py``);  ctx_address: address of ctx
+    calls:      lock of the thread that runs a kernel, since all threads share ``ctx``
     call_names: {number of a call in the record of a timeout: its name}
     """
 
@@ -45,7 +45,8 @@ class Peers:
 
     def __init__(self, job: Job, heap: Heap):
         self._control = job.control
-        self.offsets: Sequence[int | None] = [None if one == UNREACHABLE else one for one in heap.peer_offsets]
+        offsets = [None if offset == UNREACHABLE else offset for offset in heap.peer_offsets]
+        self.offsets: Sequence[int | None] = offsets
         self.by_pointer: Sequence[bool] = [offset is not None for offset in self.offsets]
         self.calls, self.call_names = threading.Lock(), dict[int, str]()
         self._record = np.zeros(ctx_words.RECORD_WORDS, np.int64)
@@ -53,8 +54,8 @@ class Peers:
         self._timeout_s: float = setting("PENNYMPI_TIMEOUT_S")
         affinities = job.gather(os.sched_getaffinity(0), "count of cores")
         self.shared = shared_cores(job.control.processes, affinities)
-        cores = set().union(*(affinities[pe] for pe in job.control.beside))
-        running = max(len(job.control.beside) for job in open_jobs)  # a row's PEs share the cores with other rows
+        cores = set().union(*(affinities[pe] for pe in job.control.machine_pes))
+        running = max(len(job.control.machine_pes) for job in open_jobs)  # PEs of other teams use the same cores
         self._alive = np.array([job.control.last_alive_address(pe) for pe in range(job.n_pes)], np.int64)
         self.ctx = ctx = np.zeros(ctx_words.PEER_OFFSETS + job.n_pes, np.int64)
         self.ctx_address = ctx.ctypes.data
@@ -72,13 +73,13 @@ class Peers:
             ctx[ctx_words.NETWORK] = self._channel.address
             ctx[ctx_words.SEND], ctx[ctx_words.GET] = network.address_of("send"), network.address_of("get")
             ctx[ctx_words.PROGRESS] = network.address_of("progress")
-        # The primitives of multicast read the peers' memory by pointers.
+        # The primitives of multicast read the peers' memory through pointers.
         self.multicast = bool(setting("PENNYMPI_MULTICAST")) and self._channel is None
 
     def failure(self) -> PennympiError | None:
         """The error of the first wait on this PE that gave up, or None.
 
-        Raises what a signal's handler has raised in that wait, the first time.
+        Raises the exception of a signal handler that ended the wait, the first time.
         """
         interrupts.raise_kept()
         record = ctx_words.read_record(self._record, self.call_names)
@@ -90,7 +91,7 @@ class Peers:
         return error
 
     def put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
-        """False: kernels make all puts."""
+        """Return False: kernels make all puts."""
         return False
 
     get = put
@@ -106,13 +107,13 @@ class Peers:
         """Do nothing: a put has ended when its call returns."""
 
     def register(self, view: ArrayView) -> None:
-        """Do nothing: a put starts from any memory."""
+        """Do nothing: a put may start from any memory."""
 
     unregister = register
 
     def describe(self) -> list[tuple[str, str]]:
-        beyond = f" of the node's {self._control.n_local} PEs, and MPI to the others" if self._channel else ", all to all"
-        return [("links", f"shared memory{beyond}")]
+        reach = f" of the node's {self._control.n_local} PEs, and MPI to the others" if self._channel else ", all to all"
+        return [("links", f"shared memory{reach}")]
 
     def close(self) -> None:
         if self._channel:

@@ -1,4 +1,4 @@
-"""Streams of the host backend: everything runs at once and in order."""
+"""Streams of the host backend: all work runs at once and in order."""
 
 import ctypes
 from collections.abc import Callable, Sequence
@@ -11,16 +11,16 @@ from ...memory.order import Order
 
 
 class Event:
-    """Stands where a CUDA event stands; on the host it has always passed."""
+    """The host's counterpart of a CUDA event; it has always passed."""
 
     def synchronize(self) -> None:
         """Return at once."""
 
 
 class Stream:
-    """Stands where a CUDA stream stands, so that one program runs on both backends.
+    """The host's counterpart of a CUDA stream, so that a program runs on both backends.
 
-    priority: "normal" or "high"; kept, without effect
+    priority: "normal" or "high"; stored, without effect
     """
 
     def __init__(self, priority: str = "normal"):
@@ -33,7 +33,7 @@ class Stream:
         """Return at once: every call has finished when it returned."""
 
     def record(self, event: Event | None = None) -> Event:
-        """An event that has passed."""
+        """Return an event that has passed."""
         return event or Event()
 
     def wait_event(self, event: Event) -> None:
@@ -47,7 +47,7 @@ class Stream:
 
 
 class Unordered(Order):
-    """The order of the host, where the work that was issued has finished: nothing waits."""
+    """The order of the host: nothing waits, since issued work has finished."""
 
     def __init__(self) -> None:
         self.lock = RLock()
@@ -69,7 +69,7 @@ class Streams:
     new = current = Stream
 
     def handle(self, stream: Any) -> int:
-        """0, for any stream.  Raises TypeError."""
+        """Return 0, for any stream.  Raises TypeError."""
         if stream is not None and not isinstance(stream, Stream):
             raise TypeError(f"{type(stream).__name__} is not a stream of the host backend: use team.stream(), or None")
         return 0
@@ -79,10 +79,10 @@ class Streams:
         self.handle(stream)
 
     def capture_id(self, handle: int) -> int:
-        """0: there are no captures."""
+        """Return 0: the host has no captures."""
         return 0
 
-    def follow(self, stream: int, other: int) -> None:
+    def follow(self, stream: int, predecessor: int) -> None:
         """Do nothing."""
 
     def hold_if_given_up(self, stream: int) -> None:

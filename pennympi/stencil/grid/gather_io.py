@@ -16,7 +16,7 @@ from ...collectives.base import CollectiveContext
 from ...errors import Unsupported
 from ...files import replacing, why_no_file
 from ...job import liveness
-from ...job.on_all import Made, on_all
+from ...job.on_all import Result, on_all
 from . import xdmf
 from .decomposition import Decomposition
 from .layout import layout_of
@@ -97,7 +97,7 @@ class Whole:
     def load(self, path: Path, fields: Mapping[str, tuple[Any, ArrayView]]) -> dict[str, Any]:
         views = {name: view for name, (_, view) in fields.items()}
         what = f"load of {', '.join(fields)}"
-        found, plain = on_all(self._job, what, lambda: self._read(path, views), otherwise=OSError)
+        found, plain = on_all(self._job, what, lambda: self._read(path, views), error_type=OSError)
         for (u, view), data in zip(fields.values(), found, strict=True):
             u[self._own(self._job.me)] = device_array(self._backend, data, view.dtype)
         return plain
@@ -142,9 +142,9 @@ class Whole:
             yield self._grid.part(pe), points[self._own(pe)]
             liveness.show_alive(time.monotonic_ns())  # to the others, who wait
 
-    def _on_one(self, pe: int, what: str, work: Callable[[], Made]) -> Made | None:
+    def _on_one(self, pe: int, what: str, work: Callable[[], Result]) -> Result | None:
         """What ``work`` returns, on one PE, while the fields of all stay as they are.  Raises its error on every PE."""
         self._backend.streams.synchronize(None)
         self._job.rendezvous(what)  # by now all fields are computed
-        own: Callable[[], Made | None] = work if self._job.me == pe else lambda: None
-        return on_all(self._job, f"end of {what}", own, otherwise=OSError)
+        own: Callable[[], Result | None] = work if self._job.me == pe else lambda: None
+        return on_all(self._job, f"end of {what}", own, error_type=OSError)

@@ -1,6 +1,6 @@
 """everything.py SECONDS SEED: a random mix of all calls, the same on every PE; every result is compared.
 
-What the process holds is noted from a third of the time on, and may not grow.
+From a third of the time on, the program notes the resources of the process, which must not grow.
 """
 
 import gc
@@ -11,7 +11,7 @@ import threading
 import time
 
 import numpy as np
-from collective_cases import CASES, Call, right
+from collective_cases import CASES, Call, is_right
 from halo_reference import own_part, with_halos
 from on_device import device, same, to_numpy, write
 from random_calls import Calls
@@ -22,13 +22,13 @@ from pennympi.arrays.dtypes import TABLE as DTYPES
 
 COUNTS = (1, 7, 100, 1000, 4099, 20_000)
 HEAP_BYTES = 400 << 20
-MOST_BYTES = HEAP_BYTES // 2  # of one array: there is room for it before and after
-LONG_S = 180.0  # in a third of which all kernels are loaded
-MORE = {"KiB": 4096}  # how much more may be held in the end
+MOST_BYTES = HEAP_BYTES // 2  # of one array: the heap has room for it before and after
+LONG_S = 180.0  # a third of it suffices to load all kernels
+MORE = {"KiB": 4096}  # by how much a resource may have grown in the end
 
 
 def held():
-    """What this process holds: {name: number}."""
+    """Resources of this process: {name: number}."""
     gc.collect()
     with open("/proc/self/statm") as file:
         resident_kib = int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") // 1024
@@ -36,7 +36,7 @@ def held():
 
 
 class Everything:
-    """The steps.  Each is collective over the team, and leaves nothing in the heap."""
+    """The steps.  Each step is collective over the team, and leaves nothing in the heap."""
 
     def __init__(self, team, seed):
         self.team, self.shared, self.late = team, random.Random(seed), random.Random(1000 * seed + team.me)
@@ -49,18 +49,19 @@ class Everything:
         assert ok, f"PE {self.team.me}: {what}"
 
     def free(self, *arrays):
-        """Once all PEs have read what others put there."""
+        """Free arrays after all PEs have read them."""
         self.team.synchronize()
         self.team.comm.Barrier()
         for array in arrays:
             self.team.free(array)
 
     def collectives(self, team=None, number=20):
-        """By every algorithm, in place or not, on symmetric and plain memory, on any stream, without a wait."""
+        """Collectives by every algorithm, in place or not, on symmetric and plain memory, on any stream, without a
+        wait."""
         shared = random.Random(self.shared.random())
         calls = Calls(team or self.team, shared, number)
         for _ in calls.list:
-            calls.one(self.streams if team is None else (None,))
+            calls.run_next(self.streams if team is None else (None,))
         calls.check()
         self.compared += number
 
@@ -75,12 +76,12 @@ class Everything:
         for _ in range(shared.randrange(1, 4)):
             plan(stream)
             team.synchronize(stream)
-            self.check(right(CASES[name], call, out, before), f"plan of {name} {call}")
+            self.check(is_right(CASES[name], call, out, before), f"plan of {name} {call}")
             write(x, CASES[name].x(call))
             team.synchronize()
 
     def by_counts(self):
-        """Every PE sends each other one its own number, so often as a shared table says."""
+        """Every PE sends its number to each PE, as often as a shared table says."""
         team, n, me = self.team, self.team.n_pes, self.team.me
         counts = np.array([[self.shared.randrange(400) for _ in range(n)] for _ in range(n)])
         x = device(team, np.full(counts[me].sum(), me, np.int32))
@@ -115,7 +116,7 @@ class Everything:
         self.check(same(theirs, np.full(size, pe, np.float32)), f"exchange {size}")
 
     def halos(self):
-        """Halos of a grid of any shape, some rounds on end."""
+        """Halos of a grid of any shape, in several rounds."""
         team, shared = self.team, self.shared
         halo, dtype = shared.randrange(1, 3), shared.choice(("float64", "int32", "float16"))
         shape = tuple(team.n_pes * halo + shared.randrange(20) for _ in range(shared.randrange(1, 4)))
@@ -142,7 +143,7 @@ class Everything:
         comm.Free()
 
     def step(self):
-        """One step, for which a PE comes late now and then."""
+        """One step; now and then a PE comes late."""
         if self.late.random() < 0.02:
             time.sleep(self.late.random() / 200)
         often = {self.collectives: 3, self.plan: 3, self.by_counts: 3, self.one_sided: 3}
@@ -162,7 +163,7 @@ def main():
                 notes.append(held())
         everything.free(team.empty(MOST_BYTES, "uint8"))  # the heap is whole
         for name in notes[0] if seconds >= LONG_S else ():
-            third = max(1, len(notes) // 3)  # its median: one large sample is no slope
+            third = max(1, len(notes) // 3)  # a third has a median, in which one large sample does not count
             first, last = (float(np.median([note[name] for note in part])) for part in (notes[:third], notes[-third:]))
             everything.check(last - first <= MORE.get(name, 0), f"{name} grew from {first:g} to {last:g}")
         compared = sum(team.gather(everything.compared))

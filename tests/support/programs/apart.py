@@ -1,4 +1,4 @@
-"""python apart.py: a team whose PEs can't map one another's memory though they are on one host, and what it computes."""
+"""python apart.py: a team on one host whose PEs can't map each other's memory, and its results."""
 
 import numpy as np
 

@@ -1,6 +1,6 @@
-"""Messages of CuPy's arrays in all ways of mpi4py: by ranks in a ring, of sizes around those of an envelope.
+"""Messages of CuPy's arrays in all ways of mpi4py: between neighbours in a ring, of sizes around that of an envelope.
 
-Prints "right", and how many messages went by an envelope.
+Prints "right", and the number of messages in envelopes.
 """
 
 import cupy
@@ -36,7 +36,7 @@ def check(status, size, tag):
 
 
 def each_way(size, value):
-    """value: of this rank's message is value + me"""
+    """Check each way.  value: this rank's message has the value value + me"""
     x, y, status, second = full(size, value + me), full(size, -1), MPI.Status(), MPI.Status()
     want = value + before
     comm.Sendrecv(x, after, 3, y, before, 3, status)
@@ -83,7 +83,7 @@ for value in range(3):
     for size in (1, 31, 40, 1000, 100_000):
         each_way(size, value)
 
-# Too long a message: the receive fails, the send does not, and the next message comes.
+# If a message is too long, the receive fails, but not the send, and the next message arrives.
 x, y = full(1000, me), full(500, -1)
 send = comm.Isend(x, after, 2)
 try:

@@ -1,7 +1,7 @@
-"""Random messages for some seconds: of both kinds of arrays, sizes around those of an envelope and large ones, wildcards,
-probes, requests that are waited for in any way.      messages_soak.py SECONDS SEED
+"""Random messages for some seconds: of both kinds of arrays, sizes around that of an envelope and large ones, wildcards,
+probes, requests that are awaited in any way.      messages_soak.py SECONDS SEED
 
-Both ranks of a pair draw the same numbers; a message is numbered, and its elements say its number.
+Both ranks of a pair draw the same numbers; each message has a number, which is the value of its elements.
 """
 
 import random
@@ -42,7 +42,7 @@ def wait_for(requests, way):
 
 
 def receive_probed(source, tag, size, value, on_gpu):
-    """Its size is not known before."""
+    """Receive a message whose size is not known before."""
     status = MPI.Status()
     message = comm.Mprobe(source, tag, status) if value % 2 else None
     if message is None:
@@ -82,7 +82,7 @@ while comm.bcast(time.monotonic() - start_s < seconds):
             out = receive_probed(MPI.ANY_SOURCE if any_source else source, tag, size, value, on_gpu)
             received.append((out, size, value))
     size, to_right = draw.choice(SIZES), (me + 1) % n
-    kinds = [draw.random() < 0.5 for _ in range(2 * n)]  # of each rank: whether what it sends, receives lies on a GPU
+    kinds = [draw.random() < 0.5 for _ in range(2 * n)]  # for each rank: whether what it sends, and receives, is on a GPU
     small, out = array(1 + me % 2 * size, number, kinds[me]), array(1 + size, -1, kinds[n + me])
     comm.Sendrecv(small, to_right, 40_000, out, (me - 1) % n, 40_000)
     received.append((out, 1 + (me - 1) % n % 2 * size, number))

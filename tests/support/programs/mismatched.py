@@ -1,6 +1,6 @@
-"""``mismatched.py <what differs>``: all PEs make a call, and the last PE another.  Prints "done" where no PE noticed.
+"""``mismatched.py <what differs>``: all PEs make a call, and the last PE a different one.  Prints "done" if none notices.
 
-``mismatched.py nothing``: all PEs make each of these calls alike, which compiles what the others need.
+``mismatched.py nothing``: all PEs make each of these calls alike, which compiles the kernels that the others need.
 """
 
 import os
@@ -38,7 +38,7 @@ with pennympi.init() as team:
             call()
         team.reduce(x, algorithm="direct")
     else:
-        for algorithm in ("ring", "one_shot"):  # nothing is set up later
+        for algorithm in ("ring", "one_shot"):  # so that nothing is set up later
             team.allreduce(x, algorithm=algorithm)
         os.write(1, f"fault {time.time()}\n".encode())
         calls(team, team.me == team.n_pes - 1, x, out)[what]()

@@ -2,7 +2,7 @@
 
 mpi4py_suite.py FOLDER plain|comm MODULE ...      prints a line "RAN tests failures skipped" on rank 0
 
-With a Comm the tests use CuPy's arrays, too, where there is a GPU.  MPI alone may not take them.
+With a Comm the tests also use CuPy's arrays, if there is a GPU.  MPI alone may not accept them.
 """
 
 import os
@@ -15,7 +15,7 @@ from mpi4py import MPI
 import pennympi
 
 folder, which, *modules = sys.argv[1:]
-COMM_WORLD, COMM_SELF = MPI.COMM_WORLD, MPI.COMM_SELF  # pickle finds mpi4py's own here
+COMM_WORLD, COMM_SELF = MPI.COMM_WORLD, MPI.COMM_SELF  # mpi4py's own objects, which pickle finds here by these names
 if which == "comm":
     MPI.COMM_WORLD, MPI.COMM_SELF = pennympi.Comm(COMM_WORLD), pennympi.Comm(COMM_SELF)
 sys.path.insert(0, folder)
@@ -43,8 +43,8 @@ if has_gpu and which == "comm":
         fill(array, numpy.asarray(value).astype(typecode).item() if isinstance(value, int) else value, typecode, *others)
 
     arrayimpl.GPUArrayCuPy.__init__ = wrapping
-found = unittest.TextTestRunner(verbosity=0).run(unittest.defaultTestLoader.loadTestsFromNames(modules))
-wrong = len(found.failures) + len(found.errors)
+outcome = unittest.TextTestRunner(verbosity=0).run(unittest.defaultTestLoader.loadTestsFromNames(modules))
+wrong = len(outcome.failures) + len(outcome.errors)
 if COMM_WORLD.rank == 0:
-    os.write(1, f"\nRAN {found.testsRun} {wrong} {len(found.skipped)}\n".encode())  # print may write its words apart
+    os.write(1, f"\nRAN {outcome.testsRun} {wrong} {len(outcome.skipped)}\n".encode())  # print may write its words apart
 sys.exit(wrong > 0)

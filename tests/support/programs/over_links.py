@@ -1,6 +1,6 @@
-"""over_links.py SECONDS: AllReduces of 4 B to 1 MB for a while, each checked; "ready" once all is compiled.
+"""over_links.py SECONDS: AllReduces of 4 B to 1 MB for a while, each checked; "ready" when everything is compiled.
 
-All waits are the library's, which have a deadline: a wait in a call of MPI would never end on a link that is gone.
+All waits are those of the library, which have a deadline: a wait of MPI would never end on a link that is down.
 """
 
 import sys

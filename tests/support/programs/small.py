@@ -1,4 +1,4 @@
-"""python small.py PROGRAM [ARGUMENTS]: small programs that fail, or seem to, in ways of their own."""
+"""python small.py PROGRAM [ARGUMENTS]: small programs that fail, or seem to fail, each in its own way."""
 
 import os
 import signal
@@ -30,7 +30,7 @@ def all_raise():
 
 
 def halves():
-    """Two teams of half the ranks each: one fails while the other waits for it in MPI."""
+    """Two teams of half the ranks each: one team fails while a rank of the other waits for it in MPI."""
     half = world.Split(world.Get_rank() % 2)
     with pennympi.init(world), pennympi.init(half) as team:
         team.allreduce(team.zeros(100, "float32"))
@@ -42,7 +42,7 @@ def halves():
 
 
 def uninvited():
-    """PE 1 never comes to init.  The others listen to any message."""
+    """PE 1 never comes to init.  The others receive any message."""
     world.Irecv(bytearray(4096), MPI.ANY_SOURCE, MPI.ANY_TAG)
     if world.Get_rank() == 0:
         say_fault()
@@ -51,7 +51,7 @@ def uninvited():
 
 
 def half_ended():
-    """Each PE is a node of its own.  PE 1 sleeps where it would send its last message of the team."""
+    """Each PE is a node of its own.  PE 1 sleeps before it would send its last message of the team."""
     os.environ["PENNYMPI_NODE"] = f"node{world.rank}"
     with pennympi.init():
         if world.rank == 1:
@@ -60,16 +60,17 @@ def half_ended():
 
 
 def late_sign():
-    """Each PE is a node of its own, and hears no sign of life until it ends the team.  What is left reaches no other."""
+    """Each PE is a node of its own, and receives no sign of life until it ends the team.  No later communicator gets a
+    sign that is left."""
     os.environ["PENNYMPI_NODE"] = f"node{world.rank}"
-    hear, close = Beats._hear, Beats.close
+    receive, close = Beats._receive, Beats.close
 
     def end(beats, *args):
-        Beats._hear = hear
+        Beats._receive = receive
         close(beats, *args)
 
     with pennympi.init():
-        Beats._hear, Beats.close = lambda beats: None, end
+        Beats._receive, Beats.close = lambda beats: None, end
         time.sleep(2.5 * BEAT_S)
     comms = [world.Dup() for _ in range(4)]
     world.Barrier()
@@ -79,7 +80,7 @@ def late_sign():
 
 
 def compiling():
-    """PE 0 makes something for the cache, which takes it two deadlines, while the others wait for it in a meeting."""
+    """PE 0 makes an entry of the cache, for two deadlines, while the others wait for it in a meeting."""
     with pennympi.init() as team:
         if team.me == 0:
             slow_s = 2 * float(TIMEOUT_S)
@@ -89,7 +90,7 @@ def compiling():
 
 
 def forgetful(status="0", late_s="0"):
-    """Never finalizes; PE 0 reaches the end later than the others."""
+    """Never finalize; PE 0 reaches the end later than the others."""
     team = pennympi.init()
     x = team.zeros(100, "float32")
     for algorithm in ("auto", "auto", "ring"):
@@ -103,13 +104,13 @@ def forgetful(status="0", late_s="0"):
 
 
 def skewed(how):
-    """PE 1 comes two deadlines late, asleep or busy with calls on a team of its own; the others wait for it in a kernel,
-    most for a PE that waits itself, and in a meeting."""
+    """PE 1 comes two deadlines late, asleep or busy with calls on its own team; the others wait for it in a kernel, most
+    of them for a PE that waits itself, and in a meeting."""
     with pennympi.init() as team, pennympi.init(MPI.COMM_SELF) as part:
         x = team.zeros(100, "float32")
         part.barrier()
         for late in (lambda: team.allreduce(x, algorithm="ring"), lambda: team.gather(team.me)):
-            team.allreduce(x, algorithm="ring")  # compiled, and all are here
+            team.allreduce(x, algorithm="ring")  # compiled, and all PEs have come
             end = time.monotonic() + 2 * float(TIMEOUT_S)
             if team.me == 1:
                 say_fault()
@@ -139,7 +140,7 @@ def alone_in_sweeps(engine):
 
 
 def interrupted():
-    """Signals come to PE 0 while it waits in a kernel: a handler runs and the wait goes on; Ctrl-C ends it."""
+    """Signals reach PE 0 while it waits in a kernel: a handler runs and the wait goes on; Ctrl-C ends the wait."""
     with pennympi.init() as team:
         x, ran = team.zeros(100, "float32"), threading.Event()
         team.allreduce(x, algorithm="ring")
@@ -166,7 +167,7 @@ def interrupted():
 
 
 def forking():
-    """Each PE forks a child, which tries the team and ends; the job goes on."""
+    """Each PE forks a child, which tries to use the team and ends; the job goes on."""
     with pennympi.init() as team:
         x = team.full(10, 1, "int32")
         plan = team.plan_allreduce(x)
@@ -186,7 +187,7 @@ def forking():
 
 
 def first_calls(nodes="1"):
-    """Two threads each make a team at the same time, and its first calls.  nodes: 2 if each PE is a node of its own"""
+    """Two threads each make a team at the same time, and its first calls.  nodes: "2" if each PE is a node of its own"""
     start, right = threading.Barrier(2), []
     if nodes == "2":
         os.environ["PENNYMPI_NODE"] = f"node{world.rank}"
@@ -204,8 +205,8 @@ def first_calls(nodes="1"):
                     assert (x == (step if op == "max" else step * team.n_pes)).all()
         right.append(comm)
 
-    every = [(world.Dup(), ("sum", "max", "sum")), (world.Dup(), ("sum", "max", "max"))]
-    threads = [threading.Thread(target=run, args=one) for one in every]
+    runs = [(world.Dup(), ("sum", "max", "sum")), (world.Dup(), ("sum", "max", "max"))]
+    threads = [threading.Thread(target=run, args=arguments) for arguments in runs]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -216,7 +217,7 @@ def first_calls(nodes="1"):
 
 
 def suspended():
-    """The job is stopped for two deadlines while PEs wait for PE 0: 1 in a kernel, 2 in a meeting, 3 in MPI."""
+    """The job is stopped for two deadlines while PEs wait for PE 0: PE 1 in a kernel, PE 2 in a meeting, PE 3 in MPI."""
     timeout_s, me = float(TIMEOUT_S), world.rank
     pairs = [world.Create_group(world.group.Incl([0, pe])) for pe in (1, 2, 3) if me in (0, pe)]
     with pennympi.init(world) as team:
@@ -226,7 +227,7 @@ def suspended():
         if me == 0:
             script = f"sleep 0.3; kill -STOP {pids}; sleep {2 * timeout_s}; kill -CONT {pids}"
             subprocess.Popen(["sh", "-c", script], start_new_session=True)
-            time.sleep(1)  # is over when the job goes on
+            time.sleep(1)  # ends after the job has been continued
             time.sleep(timeout_s / 2)
             team.put_signal(words, words, words, 1, 1)
             meeting.gather(0)

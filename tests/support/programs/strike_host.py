@@ -1,8 +1,8 @@
-"""strike_host.py STRIKE COMMAND...: runs a command beside the hosts of tools/hosts.sh, and strikes host1 at its "ready".
+"""strike_host.py STRIKE COMMAND...: runs a command with the hosts of tools/hosts.sh, and strikes host1 at its "ready".
 
-STRIKE: none; down: host1's link ends; down-2: for two seconds
-Prints "fault <time>" as it strikes, and five seconds after the command "left on <host>: ..." for what still runs there or
-lies in its /dev/shm.
+STRIKE: none; down: host1's link goes down; down-2: for two seconds
+Prints "fault <time>" when it strikes, and five seconds after the command "left on <host>: ..." for processes that still
+run there, and files in its /dev/shm.
 """
 
 import os
@@ -33,20 +33,20 @@ STRIKES = {
 
 
 def left_on(host):
-    """What runs on a host beside its first process and that one's sleep, and what of the library is in its /dev/shm."""
-    first, found = int((FOLDER / f"{host}.pid").read_text()), []
+    """What still runs on a host, except its first process and its sleep, and the library's files in /dev/shm."""
+    first, left = int((FOLDER / f"{host}.pid").read_text()), []
     try:
         space = os.readlink(f"/proc/{first}/ns/pid")
-        found += [name for name in os.listdir(f"/proc/{first}/root/dev/shm") if name.startswith("pennympi")]
+        left += [name for name in os.listdir(f"/proc/{first}/root/dev/shm") if name.startswith("pennympi")]
     except OSError:
-        return []  # the host is gone
+        return []  # the host has ended
     for process in Path("/proc").glob("[0-9]*"):
         try:
             if os.readlink(process / "ns" / "pid") == space and (process / "stat").read_text().split()[2] != "Z":
-                found.append((process / "cmdline").read_text().replace("\0", " ").strip())
+                left.append((process / "cmdline").read_text().replace("\0", " ").strip())
         except OSError:
-            pass  # it has ended
-    return [what for what in found if what != "sleep infinity" and "sleep infinity & wait" not in what]
+            pass  # the process has ended
+    return [what for what in left if what != "sleep infinity" and "sleep infinity & wait" not in what]
 
 
 def main():
@@ -58,7 +58,7 @@ def main():
             print("fault", time.time(), flush=True)
             STRIKES[strike]()
     status = job.wait()
-    print(f"\nended {time.time()}", flush=True)  # mpirun may have left its last line open
+    print(f"\nended {time.time()}", flush=True)  # mpirun may not have ended its last line
     hosts, limit_s = sorted(path.stem for path in FOLDER.glob("*.pid")), time.monotonic() + LEFT_S
     while any(map(left_on, hosts)) and time.monotonic() < limit_s:
         time.sleep(0.1)

@@ -1,8 +1,8 @@
-"""python struck.py WHERE FAULT RANK: all PEs do the same thing again and again until PE RANK is struck, at any moment.
+"""python struck.py WHERE FAULT RANK: all PEs repeat the same thing until PE RANK is struck, at any moment.
 
 WHERE: collective, collectives (each in turn), plan, exchange, put, solve (sweeps of a grid), empty, init, between (init,
 with no other team open), gather, mpi (calls of MPI), computing, or waiting (in a kernel, for PE RANK, which sleeps).
-FAULT: the name of a signal, or _exit3, exit0, exit3, raise, thread (which raises), none.
+FAULT: the name of a signal, or _exit3, exit0, exit3, raise, thread (a thread raises), none.
 """
 
 import os
@@ -31,7 +31,7 @@ def strike():
 
 
 def leave():
-    """On the main thread, in the middle of a wait of the others."""
+    """Leave on the main thread, while the others wait."""
     time.sleep(0.5)
     os.write(1, f"fault {time.time()}\n".encode())
     if fault == "raise":
@@ -105,10 +105,10 @@ long, long_out = (np.zeros(100 * team.n_pes, "float32") for _ in range(2))
 team.allreduce(x)
 sweep = made_sweep() if where == "solve" else None
 if where in ("collectives", "solve"):
-    DOING[where]()  # compiles
+    DOING[where]()  # compiles the kernels
 plan = team.plan_allreduce(x)
 words[:] = 5
-wait()  # compiles
+wait()  # compiles the kernel
 words[:] = 0
 team.gather(0)
 if where == "between":

@@ -1,6 +1,6 @@
-"""python stuck.py [THREAD_LEVEL [NODES]]: PE 1 waits in MPI for ever, after a device (which is pretended) has given up.
+"""python stuck.py [THREAD_LEVEL [NODES]]: PE 1 waits in MPI for ever, after a pretended device has given up.
 
-With a thread level of MPI, every PE's device gives up at once.  NODES: anything, if each PE is a node of its own.
+With a thread level of MPI, every PE's device gives up at once.  NODES: any text, if each PE is a node of its own.
 """
 
 import os

@@ -1,6 +1,6 @@
-"""Stands in for CuPy where there is no GPU: arrays in shared memory that another process opens by a handle.
+"""A stand-in for CuPy on machines without GPUs: arrays in shared memory that another process opens by a handle.
 
-Only what pennympi.mpi calls is here.  A copy ends some polls after it began, and writes its bytes then.
+It has only what pennympi.mpi calls.  A copy ends some polls after it began, and writes its bytes then.
 """
 
 import mmap
@@ -31,10 +31,10 @@ class ndarray:
         return getattr(self.host, name)
 
     def _like(self, host):
-        made = object.__new__(ndarray)
+        new = object.__new__(ndarray)
         address = host.__array_interface__["data"][0]
-        made.host, made.device, made.data = host, self.device, MemoryPointer(self.data.mem, address - self.data.mem.ptr)
-        return made
+        new.host, new.device, new.data = host, self.device, MemoryPointer(self.data.mem, address - self.data.mem.ptr)
+        return new
 
     def __getitem__(self, key):
         return self._like(self.host[key])
@@ -69,9 +69,9 @@ class ndarray:
         self.host[...] = host
 
     def copy(self):
-        made = ndarray(self.host.shape, self.host.dtype)
-        made.host[...] = self.host
-        return made
+        new = ndarray(self.host.shape, self.host.dtype)
+        new.host[...] = self.host
+        return new
 
     def __dlpack_device__(self):
         return 2, 0
@@ -119,9 +119,9 @@ def _bytes_at(address, n_bytes):
 
 
 def full(shape, value, dtype="float64"):
-    made = ndarray(shape, dtype)
-    made.host[...] = value
-    return made
+    new = ndarray(shape, dtype)
+    new.host[...] = value
+    return new
 
 
 def empty(shape, dtype="float64"):
@@ -137,9 +137,9 @@ def asarray(x, dtype=None):
         raise ValueError("CuPy has no long double")
     if isinstance(x, ndarray):
         return x
-    made = ndarray(np.shape(x), np.asarray(x, dtype).dtype)
-    made.host[...] = x
-    return made
+    new = ndarray(np.shape(x), np.asarray(x, dtype).dtype)
+    new.host[...] = x
+    return new
 
 
 array = from_dlpack = asarray

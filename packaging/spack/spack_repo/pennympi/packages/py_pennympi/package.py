@@ -1,4 +1,4 @@
-"""Spack's package of pennympi.  Version and requirements are those of setup.cfg."""
+"""Spack's package of pennympi.  Its version and requirements are those of setup.cfg."""
 
 from spack.package import depends_on, join_path, license, maintainers, variant, version, which
 from spack_repo.builtin.build_systems.python import PythonPackage
