@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from seed import SEED
+from sweep_reference import laplace, swept
 
 import pennympi
 from pennympi.kernels.block import Elements, lanes, load, real, store
@@ -129,5 +130,24 @@ def test_a_formula_with_a_condition():
                 low, high = np.roll(a, 1), np.roll(a, -1)
                 a = np.where(a > low, a, 0.5 * (low + high))
             assert (whole == a).all()
+
+    on_every_network(program, 3)
+
+
+@pytest.mark.parametrize("dtype", ("float32", "float64"))
+def test_sweeps_and_their_norms(dtype):
+    """The same bits as NumPy: float32 changes are added as float64, as in compiled kernels."""
+    whole = np.random.default_rng(3).uniform(-1, 1, (18, 26)).astype(dtype)
+    field, norms = swept(laplace, whole, (True, True), 2)
+
+    def program(team):
+        grid = team.grid((16, 24), periodic=True)
+        u, v = grid.zeros(dtype), grid.zeros(dtype)
+        own = tuple(slice(first, first + n) for first, n in zip(grid.first, grid.own, strict=True))
+        grid.interior(u)[...] = whole[1:-1, 1:-1][own]
+        plan = grid.plan_sweep(laplace, u, v, 2, norm="every")
+        plan()
+        team.synchronize()
+        assert plan.norms.tolist() == norms.tolist() and (grid.interior(plan.newest) == field[own]).all()
 
     on_every_network(program, 3)
