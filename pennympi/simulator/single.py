@@ -1,4 +1,4 @@
-"""Float32 numbers that widen as in compiled kernels: with a constant of the text they make a float64, in NumPy a float32."""
+"""Float32 numbers that widen as in compiled kernels: with a constant they make a float64, where NumPy makes a float32."""
 
 from collections.abc import Callable
 from typing import Any
