@@ -1,5 +1,7 @@
 """Calls of a team on simulated PEs: right results on every network, and no alarm."""
 
+from random import Random
+
 import numpy as np
 import pytest
 from seed import SEED
@@ -43,6 +45,38 @@ def test_puts_and_gets_of_plain_arrays():
         assert (y == np.arange(20_000.0) + (me - 1) % n).all()
         team.get(z, y, (me + 1) % n)
         assert (z == x).all()
+
+    on_every_network(program)
+
+
+def test_random_puts_and_gets():
+    """From and into symmetric and plain arrays, which are overwritten as soon as a call has ended."""
+
+    def program(team):
+        n, me, random = team.n_pes, team.me, Random(SEED)
+        inbox, words = team.zeros(600, "uint8"), team.signals(1)
+        arrays = team.zeros(600, "uint8"), np.zeros(600, "uint8")
+        for step in range(1, 9):
+            call, nbytes, shift = random.choice(("put", "get", "put_signal")), random.randint(1, 600), random.randrange(n)
+            x, there, after, before = random.choice(arrays)[:nbytes], inbox[:nbytes], (me + shift) % n, (me - shift) % n
+            data = [(np.arange(nbytes) * 7 + 31 * pe + step) % 251 for pe in range(n)]
+            (there if call == "get" else x)[:] = data[me]
+            if call == "get":
+                team.barrier()
+                team.get(x, there, after)
+                team.synchronize()
+                assert (x == data[after]).all(), step
+            elif call == "put":
+                team.put(there, x, after)
+                team.barrier()
+            else:
+                team.put_signal(there, x, words, step, after)
+                team.wait_signal(words, step, source=before)
+            team.synchronize()
+            x[:] = 0
+            assert call == "get" or (there == data[before]).all(), step
+            team.barrier()
+            team.synchronize()
 
     on_every_network(program)
 
