@@ -48,7 +48,7 @@ def pytest_collection_modifyitems(config, items):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config, log):
-    """A file that starts jobs runs in one process, so that each job runs once; any process runs the other tests.
+    """One process runs a whole file that starts jobs, or compiles for GPUs; other tests run where a process is free.
 
     pytest-xdist 3.8 has marks for groups, which pytest 9 ignores.
     """
@@ -57,7 +57,7 @@ def pytest_xdist_make_scheduler(config, log):
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid):
             path = nodeid.partition("::")[0]
-            return path if starts_jobs(config.rootpath / path) else nodeid
+            return path if is_run_as_a_whole(config.rootpath / path) else nodeid
 
     return Scheduling(config, log)
 
@@ -75,9 +75,10 @@ def is_small_enough(item):
 
 
 @cache
-def starts_jobs(path):
-    """Whether a file uses support/launch.py."""
-    return "from launch import" in path.read_text()
+def is_run_as_a_whole(path):
+    """Whether tests of the file share a job that it starts, or functions that it has compiled for GPUs."""
+    text = path.read_text()
+    return "from launch import" in text or "from gpu_code import" in text
 
 
 @pytest.fixture(scope="session")

@@ -167,17 +167,21 @@ def primitives_reached(function: FunctionType) -> set[str]:
 def _functions(function: FunctionType) -> list[FunctionType]:
     """A function, and the functions it calls."""
     functions = [function]
-    for reader in functions:  # the list grows meanwhile
-        functions += [
-            value for value in _values_read(reader) if isinstance(value, FunctionType) and value not in functions
-        ]
+    for reader in functions:  # the loop appends to the list
+        values = _unwrapped_values(reader)
+        functions += [value for value in values if isinstance(value, FunctionType) and value not in functions]
     return functions
+
+
+def _unwrapped_values(function: FunctionType) -> list[Any]:
+    """The values that a function reads, and the plain functions of compiled ones."""
+    return [getattr(value, "py_func", value) for value in _values_read(function)]
 
 
 def _values_read(function: FunctionType) -> list[Any]:
     """The values that a function reads, and the elements of tuples among them."""
     values = [*globals_read(function).values(), *cells_read(function).values()]
-    for value in values:  # the list grows meanwhile
+    for value in values:  # the loop appends to the list
         if isinstance(value, tuple):
             values += value
     return values

@@ -15,6 +15,7 @@ from greenlet import getcurrent
 
 from ..kernels.slots import slot_at
 from .shadow import READ, WRITE
+from .single import number
 
 Body = Any  # a function
 IMPLEMENTATIONS: dict[str, Body] = {}
@@ -104,7 +105,7 @@ def unlock(b, word):
 @each_thread
 def load(b, base, index):
     b.pause()
-    return b.memory.elements(b.pe, base + index * b.item.itemsize, 1, b.item, b)[0]
+    return number(b.item, b.memory.elements(b.pe, base + index * b.item.itemsize, 1, b.item, b)[0])
 
 
 @each_thread
@@ -230,7 +231,7 @@ for _name, _work in {
     "blocks": lambda b: b.launch.blocks,
     "lanes": lambda b, start, stop: range(start + b.number, stop, len(b.block.warps)),
     "is_leader": lambda b: b.number == 0,
-    "real": lambda b, x: b.item.type(x),
+    "real": lambda b, x: number(b.item, x),
     "sync": lambda b: b.block.barrier(b, "sync"),
     "block_sum": lambda b, x: b.block.total(b, x),
     "read_peer": lambda b, peer_table, index: b.memory.load(b.pe, peer_table + 8 * index),

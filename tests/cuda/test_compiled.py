@@ -134,12 +134,11 @@ def around(ctx, inbox, outbox, nbytes, words, right):
     wait(ctx, words, 1, right)
 
 
-@pytest.mark.parametrize("remote", [False, True])
-def test_a_checked_kernel(remote):
+def test_a_checked_kernel():
     kernel, sites = checked(around)
     assert [(one.call, one.operand) for one in sites[10:12]] == [
         ("store(outbox, i, times_factor(load(inbox, i)))", "base"),
         ("load(inbox, i)", "base"),
     ]
-    code = ptx_of(kernel, "around", elements=DTYPES["float32"], remote=remote)
-    assert "atom.global.cas.b64" in code  # a thread claims the record by it
+    code = ptx_of(kernel, "around", elements=DTYPES["float32"], remote=True)
+    assert "atom.global.cas.b64" in code  # by which a thread takes the record

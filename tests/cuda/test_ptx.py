@@ -35,6 +35,8 @@ TWO_NODES = Topology((0, 0, 1, 1), ll128_safe=False, stores=False)
 OPS = ("sum", "prod", "min", "max", "avg")
 OTHERS = [(name, row) for name, case in CASES.items() if name != "allreduce" for row in case.table]
 EVERY = [name for name in ALGORITHMS if name != "nvls"]
+REDUCING = [("allreduce", name) for name in EVERY if not ALGORITHMS[name].residual]
+REDUCING += [call for call in OTHERS if CASES[call[0]].reduces]
 FAR = [name for name, row in ALGORITHMS.items() if not row.why_not(TWO_NODES, "float32", "sum")]
 VECTOR = {"load": re.compile(r"\bld\.global(\.nc)?\.v[24]\."), "store": re.compile(r"\bst\.global\.v[24]\.")}
 ACCESS = re.compile(r"\b(?:ld|st)\.global(?:\.nc)?\.v([24])\.[a-z]+(\d+)")
@@ -50,6 +52,12 @@ def ptx(kernel, name, cc=HOPPER, remote=False, **options):
     assert remote or not [line for line in lines if re.search(r"\bcall\b", line)], "a function was not inlined"
     assert ("griddepcontrol.wait" in code) == backend.Target(cc).overlap == (cc == HOPPER)
     return code
+
+
+def in_turn(call):
+    """Name of a dtype, and an op."""
+    turn = REDUCING.index(call)
+    return [*DTYPES][turn % len(DTYPES)], OPS[turn % len(OPS)]
 
 
 def allreduce(algorithm, name, op="sum", cc=HOPPER, n_pes=N_PES, open_params=(), **options):
@@ -70,9 +78,15 @@ def check_messages(code, by_packets):
         assert ACQUIRE in code and RELEASE in code
 
 
-@pytest.mark.parametrize(("turn", "algorithm"), list(enumerate(EVERY)), ids=EVERY)
-def test_allreduce(turn, algorithm):
-    code = allreduce(algorithm, [*DTYPES][turn % len(DTYPES)], OPS[turn % len(OPS)], (HOPPER, AMPERE)[turn % 3 == 2])
+@pytest.mark.parametrize("algorithm", EVERY)
+def test_allreduce(algorithm):
+    """A product and the sum of a residual after it are rounded one by one, as on a CPU."""
+    if ALGORITHMS[algorithm].residual:
+        name, op = ("float32", "prod") if algorithm == "one_shot" else ("bfloat16", "sum")
+        code = allreduce(algorithm, name, op, open_params=("residual",))
+        assert "fma.rn.f" not in code and "add.rn.f32" in code
+    else:
+        code = allreduce(algorithm, *in_turn(("allreduce", algorithm)), (HOPPER, AMPERE)[EVERY.index(algorithm) % 3 == 2])
     check_messages(code, "packets" in algorithm)
     assert "multimem" not in code
 
@@ -93,15 +107,6 @@ def test_nvls(name, op):
     assert "multimem.ld_reduce.acquire.sys.global.min.s64 " in code, "no min-polling"
     assert "fence.proxy.alias" in code
     assert len(backend._assembled(code, HOPPER)) > 0  # nvJitLink knows these instructions
-
-
-@pytest.mark.parametrize("algorithm", [name for name, row in ALGORITHMS.items() if row.residual])
-def test_residual(algorithm):
-    """A product and the sum after it are rounded one by one, as on a CPU."""
-    name, op = ("float32", "prod") if algorithm == "one_shot" else ("bfloat16", "sum")
-    code = allreduce(algorithm, name, op, open_params=("residual",))
-    check_messages(code, "packets" in algorithm)
-    assert "fma.rn.f" not in code and "add.rn.f32" in code
 
 
 @pytest.mark.parametrize(
@@ -148,14 +153,16 @@ def test_beyond_a_pointer(algorithm):
     assert ("packets" in algorithm) == ("st.relaxed.sys.global.v2" in code), "packets stay inside the nodes"
 
 
-@pytest.mark.parametrize(("turn", "call"), list(enumerate(OTHERS)), ids=map("-".join, OTHERS))
-def test_collectives(turn, call):
-    """The texts take dtypes and ops in turn; a text that only moves data has none."""
+@pytest.mark.parametrize("call", OTHERS, ids="-".join)
+def test_collectives(call):
+    """A dtype and an op for each text, in turn; what only moves data has none."""
     collective, algorithm = call
     case = CASES[collective]
-    op = OPS[turn % len(OPS)]
-    dtype = DTYPES[[*DTYPES][turn % len(DTYPES)]].reductions[op][1] if case.reduces else DTYPES["uint8"]
-    reduction = (dtype, op) if case.reduces else None
+    dtype, reduction = DTYPES["uint8"], None
+    if case.reduces:
+        name, op = in_turn(call)
+        dtype = DTYPES[name].reductions[op][1]
+        reduction = dtype, op
     text = case.table[algorithm].kernel
     fixed = constants(text, dtype, N_PES)
     code = ptx(text, f"{collective} ({algorithm})", reduction=reduction, constants=fixed, aligned=True)
@@ -170,10 +177,10 @@ def test_collectives_by_counts(collective):
     reduction = (dtype, "sum") if reduces else None
     for name, row in collective.table.items():
         fixed = constants(row.kernel, dtype, N_PES)
-        for cc, remote in ((HOPPER, False), (AMPERE, True))[: 1 if name == "packets" else 2]:
-            code = ptx(row.kernel, f"{collective.name} ({name})", cc, remote, reduction=reduction, constants=fixed)
-            check_messages(code, name == "packets")
-            assert "atom.global.cas.b64" in code, "no record"
+        cc, remote = (AMPERE, True) if name == "pairwise" and not reduces else (HOPPER, False)
+        code = ptx(row.kernel, f"{collective.name} ({name})", cc, remote, reduction=reduction, constants=fixed)
+        check_messages(code, name == "packets")
+        assert "atom.global.cas.b64" in code, "no record"
 
 
 @pytest.mark.parametrize(("form", "cc"), [*((form, HOPPER) for form in FORMS), ("put_signal", AMPERE)])
@@ -216,7 +223,7 @@ def test_by_rooms(kernel):
     assert held and held[0] < asked[-1] < given[-1]
 
 
-@pytest.mark.parametrize(("name", "cc"), [("float32", AMPERE), ("float64", HOPPER)])
+@pytest.mark.parametrize(("name", "cc"), [("float32", AMPERE), pytest.param("float64", HOPPER, marks=pytest.mark.slow)])
 def test_jacobi(name, cc):
     """A thread loads its columns of its rows by 16 bytes before it stores any; no product of the formula is fused."""
     kernel = specialised(jacobi_kernels.sweep, DTYPES[name].numpy.itemsize)

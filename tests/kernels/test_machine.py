@@ -17,32 +17,33 @@ from pennympi.simulator.faults import Fault
 from pennympi.simulator.launches import Launch
 from pennympi.simulator.network import COPIED, IN_ORDER
 
-RUNS = 1  # runs of each case: an unordered access shows in any run
 SENT = 3  # words
-CASES = all_cases()
+CALLS = 4  # of a program: each buffer is used twice
+# Of the networks that deliver later, the one that keeps an order hides faults that the other shows: it has fewer cases.
+CASES = [case for case in all_cases() if case.network != IN_ORDER or case.arrays == SYMMETRIC]
+GIVING_UP = [c for c in CASES if c.algorithms[0][0] not in PROGRAMS and c.network != IN_ORDER]
 
 
 @pytest.mark.parametrize("case", CASES, ids=str)
 def test_an_algorithm(case):
-    """Calls of changing size, root and arrays, each with a lane of its own."""
-    for k in range(RUNS):
-        run(case, f"{SEED}/{k}")
+    """Calls of changing size, root and arrays, with a lane of their own."""
+    run(case, f"{SEED}/0", calls=CALLS)
 
 
 @pytest.mark.parametrize("case", mixtures(CASES), ids=str)
 def test_all_algorithms(case):
-    """Calls of all algorithms that run on this network, in turn."""
-    for k in range(2 * RUNS):
+    """Calls of all algorithms that run on this network, one after the other."""
+    for k in range(2):
         run(case, f"{SEED}/{k}", calls=12)
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c.algorithms[0][0] not in (*PROGRAMS, "one_sided")], ids=str)
+@pytest.mark.parametrize("case", GIVING_UP, ids=str)
 def test_a_pe_gives_up(case):
-    """A PE gives up in the middle of a program: no other PE returns a wrong result or waits for ever."""
-    for k in range(RUNS):
-        run(case, f"{SEED}/{k}", gives_up=True)
+    """In the middle of a program: no other PE returns a wrong result or waits for ever."""
+    run(case, f"{SEED}/0", calls=CALLS, gives_up=True)
 
 
+@pytest.mark.slow
 def test_garbage_travels_without_a_quiet():
     """NVSHMEM reads the source of a put later: a kernel that goes on at once sends garbage after a valid signal."""
     case = Case((("allreduce", "simple_ring"),), IN_ORDER, SYMMETRIC)

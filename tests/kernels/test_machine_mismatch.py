@@ -10,21 +10,23 @@ from seed import SEED
 
 from pennympi.kernels.block import DIFFERS, TAKES, write_epoch
 from pennympi.simulator.faults import Fault
-from pennympi.simulator.network import NETWORKS, POINTER
+from pennympi.simulator.network import IN_ORDER, NETWORKS, POINTER
 
-PROGRAMS = 2  # programs of each case
+# Of the two networks that deliver later, the one that keeps an order hides faults that the other shows.
+SHOWING = [network for network in NETWORKS if network != IN_ORDER]
+CASES = mismatch_cases([case for case in all_cases() if case.network in SHOWING])
 
 
-@pytest.mark.parametrize("table, name, network, differs", mismatch_cases(all_cases()))
+@pytest.mark.parametrize("table, name, network, differs", CASES)
 def test_a_mismatch_is_noticed(table, name, network, differs):
-    """Another PE's message shows it; where sizes or roots differ so that no message comes, the deadline does."""
-    answer = [run_mismatch(table, name, network, differs, f"{SEED}/{k}") for k in range(PROGRAMS)]
-    assert all(answer) or differs != WORDS, f"PENNYMPI_MACHINE_SEED={SEED}: a PE waited for a call of the same shape"
+    """By another PE's message, or, where sizes or roots differ so that none comes, by the deadline."""
+    noticed = run_mismatch(table, name, network, differs, f"{SEED}/0")
+    assert noticed or differs != WORDS, f"PENNYMPI_MACHINE_SEED={SEED}: a PE waited for a call of the same shape"
 
 
 @pytest.mark.parametrize(
     "table, name, network",
-    [(*one, network) for one in ALGORITHMS for network in NETWORKS if one[0] in BY_COUNTS and can_run(*one, network)],
+    [(*one, network) for one in ALGORITHMS for network in SHOWING if one[0] in BY_COUNTS and can_run(*one, network)],
 )
 def test_another_count_is_refused(table, name, network):
     """A PE that expects another count, or has no room, refuses it; no PE writes outside its arrays or waits for ever."""

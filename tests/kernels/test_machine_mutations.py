@@ -14,8 +14,10 @@ from pennympi.kernels.sweep.resident import put_and_wait
 from pennympi.simulator.faults import Fault
 from pennympi.simulator.network import ANY_ORDER, COPIED, IN_ORDER, POINTER
 
-PLANNED = ("allreduce planned", "sweeps", "halo")  # algorithms whose arrays are all symmetric
-MOST_PROGRAMS = 100  # in which a planted fault has to show: most faults show in the first one, a few in one of five
+pytestmark = pytest.mark.slow
+
+PLANNED = ("allreduce planned", "sweeps", "halo")  # of which all arrays are symmetric
+MOST_PROGRAMS = 100  # in which a planted fault has to show: most do at once, a few in one of five
 PLANTED = [
     # a wait for e-1
     ("allreduce", "ring", POINTER, Mutation("early", "wait")),

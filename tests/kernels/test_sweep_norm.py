@@ -92,7 +92,7 @@ def changes_of(seed, n, dtype):
 @pytest.mark.mpi
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n_blocks", [1, 7])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_on_the_device(team, dtype, n_blocks, seed):
     n = ALONE * n_blocks + 7 * 131 + 3
     changes = changes_of(seed, n * group_points(np.dtype(dtype).itemsize), dtype)

@@ -177,12 +177,7 @@ def folder(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     ("command", "program"),
-    [
-        ("run", "solver.py"),
-        ("run", "-m solver"),
-        ("precompile sm_90", "solver.py"),
-        ("precompile --beyond sm_90", "-m solver"),
-    ],
+    [("run", "solver.py"), ("precompile --beyond sm_90", "-m solver")],
 )
 def test_programs_that_commands_run(folder, command, program):
     """A file and a module, with options that the command has, too."""
@@ -193,9 +188,8 @@ def test_programs_that_commands_run(folder, command, program):
     assert ended.stdout == f"{module} ['-m', '--beyond', '--steps', '3']\n" and not ended.stderr, ended
 
 
-@pytest.mark.parametrize("options", [("-X", "dev"), ("-W", "error")])
-def test_nothing_is_left_open(options):
+def test_nothing_is_left_open():
     code = "import pennympi\nwith pennympi.init() as team: team.barrier()"
-    ended = launch(2, *options, "-c", code, env=settled(2, PENNYMPI_BACKEND="host"))
+    ended = launch(2, *"-X dev -W error -c".split(), code, env=settled(2, PENNYMPI_BACKEND="host"))
     assert ended.rc == 0, ended.output
     assert [line for line in ended.output.splitlines() if not line.startswith("pennympi: ")] == []

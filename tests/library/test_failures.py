@@ -15,7 +15,7 @@ from settled import settled
 LONG_S, SHORT_S = 20, 2.0  # deadlines in s: one that should not pass, and one that should
 BUSY_S = 3.0  # time that other work on the cores may take
 choose = random.Random(f"{SEED} failures")
-EXITS = [(choose.choice((2, 4)), where, choose.choice(("exit0", "exit3"))) for where in ("waiting", "init", "empty")]
+EXIT = f"struck {choose.choice(('waiting', 'init', 'empty'))} {choose.choice(('exit0', 'exit3'))} 1"
 STOPPED_PLACE = choose.choice(("between", "gather", "empty"))  # in MPI, in a meeting, between two meetings
 RING, ONE_SHOT = (f"allreduce of 240 float32, sum, by {name}" for name in ("ring", "one_shot"))
 MIXED = (
@@ -33,11 +33,10 @@ FAILS = [
     (4, "small all_raise", LONG_S, 1, r"ValueError: broken on PE"),
     (4, "small halves", LONG_S, 1, r"ValueError: broken in one half"),
     # a rank that leaves
-    *((n, f"struck {where} {fault} 1", LONG_S, 1, LEFT) for n, where, fault in EXITS),
-    # processes that a launcher has started later, and processes of two launchers
-    (1, "connected spawned raises 0", LONG_S, 1, "ValueError: broken(.|\n)*pennympi: PE 0 of 3 ended the job"),
-    (1, "connected spawned raises 2", LONG_S, 1, "ValueError: broken(.|\n)*pennympi: PE 2 of 3 ended the job"),
+    (choose.choice((2, 4)), EXIT, LONG_S, 1, LEFT),
+    # processes that one launcher has started later, and those of two launchers
     (1, "connected spawned_one leaves 1", LONG_S, 1, LEFT),
+    (1, "connected spawned raises 2", LONG_S, 1, "ValueError: broken(.|\n)*pennympi: PE 2 of 3 ended the job"),
     (2, "connected accepted raises 0", LONG_S, 2, "ValueError: broken(.|\n)*pennympi: PE 0 of 4 ended the job"),
     (2, "connected accepted leaves 1", LONG_S, 2, LEFT),
     # a rank that is interrupted in a kernel

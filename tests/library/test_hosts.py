@@ -102,11 +102,13 @@ def test_a_pe_that_leaves_while_others_meet_does_not_keep_itself_alive(compiled)
     assert seconds_to_the_end(ended.output) < TIMEOUT_S + 1.5
 
 
+@pytest.mark.slow
 def test_a_link_that_comes_back_is_waited_for(compiled):
     ended = launch_on_hosts(2, *STRUCK, "down-2", *LINKS, 3, PENNYMPI_TIMEOUT_S="10")
     assert ended.rc == 0 and ", 0 elements wrong" in ended.output, ended.output
 
 
+@pytest.mark.slow
 def test_a_link_that_is_gone_ends_the_job(compiled):
     if MPI.get_vendor()[0] == "Open MPI":  # it waits for the host until TCP gives up after 15 minutes
         pytest.skip("Open MPI's mpirun does not end while it can't reach a host")

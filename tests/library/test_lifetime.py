@@ -167,7 +167,7 @@ def exchange_of(small):
 def test_dropped_plans_leave_their_memory_to_whoever_asks(team):
     if team.backend != "host" or team.n_pes == 1:
         pytest.skip("a GPU's heap grows, and one PE has no workspace")
-    with pennympi.init(team.comm, heap_bytes=64 << 20) as small:
+    with pennympi.init(team.comm, heap_bytes=32 << 20) as small:
         exchange, x = exchange_of(small), small.full(16, small.me, "float32")
         for ask in (
             lambda: small.free(small.empty(8 << 20, "uint8")),
@@ -241,7 +241,7 @@ def test_teams_that_come_and_go_leave_nothing(team):
         return pages, len(os.listdir("/proc/self/fd")), threading.active_count(), mappings
 
     before = held()
-    for step in range(40 if team.n_pes < 8 else 20):
+    for step in range(25 if team.n_pes < 8 else 20):
         with pennympi.init(team.comm) as one:
             one.allreduce(one.full(100, 1.0, "float32"))
             one.synchronize()

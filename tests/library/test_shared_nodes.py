@@ -46,12 +46,9 @@ def test_a_piece_is_known_by_what_it_holds(tmp_path):
     assert not nodes._maps(pid, fd, mark)
 
 
-@pytest.mark.parametrize(
-    ("apart", "found"), [((0, 1), "[[0], [1]]"), ((1,), "[[0], [1]]"), ((0,), "[[0, 1]]"), ((), "[[0, 1]]")]
-)
+@pytest.mark.parametrize(("apart", "found"), [((1,), "[[0], [1]]"), ((0,), "[[0, 1]]")])
 def test_user_namespaces(apart, found):
-    """Both ranks in a namespace of its own, or one of them: the other rank can then map its memory, and not vice
-    versa."""
+    """One rank is in one of its own: the other one may look into it, but not it into the other."""
     if subprocess.run([*APART, "true"], capture_output=True).returncode:
         pytest.skip("this machine refuses user namespaces")
     program = 'case " $0 " in *" ${PMI_RANK:-$OMPI_COMM_WORLD_RANK} "*) exec $APART "$@";; esac; exec "$@"'

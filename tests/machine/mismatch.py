@@ -88,7 +88,7 @@ def mismatch_cases(cases: list[Case]) -> list[tuple[str, str, str, str]]:
     found = []
     for case in cases:
         table, name = case.algorithms[0]
-        if table not in ("exchange", "one_sided", *PROGRAMS) and case.arrays == (
+        if table not in ("exchange", *PROGRAMS) and case.arrays == (
             PLAIN if case.network in (POINTER, COPIED) and "planned" not in table else SYMMETRIC
         ):
             found += [(table, name, case.network, differs) for differs in (WORDS, ALL)]

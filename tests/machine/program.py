@@ -21,8 +21,8 @@ from pennympi.kernels.algorithm import Algorithm, Topology
 from pennympi.simulator.network import COPIED, NETWORKS, POINTER
 
 from .calls import collective
+from .exchanges import Exchanges
 from .halos import HALOS
-from .one_sided import Exchanges, OneSided
 from .sweeps import SWEEPS
 from .team import Team, place_for, topology_of
 
@@ -38,12 +38,10 @@ TABLES: dict[str, Mapping[str, Any]] = {
     "reduce_scatterv": reduce_scatterv.TABLE,
     "all_to_allv": all_to_allv.TABLE,
     "exchange": exchange.TABLE,
-    "one_sided": {name: name for name in ("put", "get", "put_signal")},
     "halo": HALOS,
     "sweeps": SWEEPS,
 }
-PROGRAMS = ("halo", "sweeps")  # tables whose algorithms are whole programs
-MAKERS = {"exchange": Exchanges, "one_sided": OneSided}  # ``collective`` makes the calls of other tables
+PROGRAMS = ("halo", "sweeps")  # whose algorithms are whole programs
 ALGORITHMS = [(table, name) for table, algorithms in TABLES.items() for name in algorithms]
 SYMMETRIC, PLAIN = "symmetric", "plain"  # whether users' arrays are symmetric, or some are not
 
@@ -134,11 +132,10 @@ def run(
 
 def program(team: Team, algorithms: list[tuple[str, Any]], calls: int) -> None:
     """Random calls in the streams of all PEs."""
-    makers: dict[str, Any] = {}
+    exchanges = Exchanges(team) if any(table == "exchange" for table, _ in algorithms) else None
     for number in range(calls):
         table, algorithm = team.rng.choice(algorithms)
-        if table in MAKERS:
-            maker = makers.get(table) or makers.setdefault(table, MAKERS[table](team))
-            team.issue(maker.call(algorithm, team.rng, number))
+        if exchanges and table == "exchange":
+            team.issue(exchanges.call(algorithm, team.rng, number))
         else:
             team.issue(collective(team, table, algorithm, number))

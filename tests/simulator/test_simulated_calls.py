@@ -1,8 +1,11 @@
 """Calls of a team on simulated PEs: right results on every network, and no alarm."""
 
+from random import Random
+
 import numpy as np
 import pytest
 from seed import SEED
+from sweep_reference import laplace, swept
 
 import pennympi
 from pennympi.kernels.block import Elements, lanes, load, real, store
@@ -42,6 +45,38 @@ def test_puts_and_gets_of_plain_arrays():
         assert (y == np.arange(20_000.0) + (me - 1) % n).all()
         team.get(z, y, (me + 1) % n)
         assert (z == x).all()
+
+    on_every_network(program)
+
+
+def test_random_puts_and_gets():
+    """From and into symmetric and plain arrays, which are overwritten as soon as a call has ended."""
+
+    def program(team):
+        n, me, random = team.n_pes, team.me, Random(SEED)
+        inbox, words = team.zeros(600, "uint8"), team.signals(1)
+        arrays = team.zeros(600, "uint8"), np.zeros(600, "uint8")
+        for step in range(1, 9):
+            call, nbytes, shift = random.choice(("put", "get", "put_signal")), random.randint(1, 600), random.randrange(n)
+            x, there, after, before = random.choice(arrays)[:nbytes], inbox[:nbytes], (me + shift) % n, (me - shift) % n
+            data = [(np.arange(nbytes) * 7 + 31 * pe + step) % 251 for pe in range(n)]
+            (there if call == "get" else x)[:] = data[me]
+            if call == "get":
+                team.barrier()
+                team.get(x, there, after)
+                team.synchronize()
+                assert (x == data[after]).all(), step
+            elif call == "put":
+                team.put(there, x, after)
+                team.barrier()
+            else:
+                team.put_signal(there, x, words, step, after)
+                team.wait_signal(words, step, source=before)
+            team.synchronize()
+            x[:] = 0
+            assert call == "get" or (there == data[before]).all(), step
+            team.barrier()
+            team.synchronize()
 
     on_every_network(program)
 
@@ -129,5 +164,24 @@ def test_a_formula_with_a_condition():
                 low, high = np.roll(a, 1), np.roll(a, -1)
                 a = np.where(a > low, a, 0.5 * (low + high))
             assert (whole == a).all()
+
+    on_every_network(program, 3)
+
+
+@pytest.mark.parametrize("dtype", ("float32", "float64"))
+def test_sweeps_and_their_norms(dtype):
+    """The same bits as NumPy: float32 changes are added as float64, as in compiled kernels."""
+    whole = np.random.default_rng(3).uniform(-1, 1, (18, 26)).astype(dtype)
+    field, norms = swept(laplace, whole, (True, True), 2)
+
+    def program(team):
+        grid = team.grid((16, 24), periodic=True)
+        u, v = grid.zeros(dtype), grid.zeros(dtype)
+        own = tuple(slice(first, first + n) for first, n in zip(grid.first, grid.own, strict=True))
+        grid.interior(u)[...] = whole[1:-1, 1:-1][own]
+        plan = grid.plan_sweep(laplace, u, v, 2, norm="every")
+        plan()
+        team.synchronize()
+        assert plan.norms.tolist() == norms.tolist() and (grid.interior(plan.newest) == field[own]).all()
 
     on_every_network(program, 3)

@@ -38,7 +38,7 @@ def simulated(tmp_path, monkeypatch, name, planted=None):
     arguments = [str(tmp_path / "state.h5"), "12"] if name == "restart.py" else []
     monkeypatch.setattr(sys, "argv", sys.argv)
     monkeypatch.setattr(sys, "path", list(sys.path))
-    return main(["simulate", "--ranks", "3", "--seconds", "1.5", str(program), *arguments])
+    return main(["simulate", "--ranks", "3", "--seconds", "10" if planted else "0.5", str(program), *arguments])
 
 
 @pytest.mark.parametrize("name", SMALLER)

@@ -13,28 +13,10 @@ from sweep_reference import fused
 
 from pennympi.compile import context as ctx_words
 from pennympi.compile.bind import bind
+from pennympi.simulator.single import number
 
 SHARED, LANES = 1024, 32
 PE_BYTES = 1 << 21
-
-
-class Single(np.float32):
-    """A float32 in a kernel: an operation with a constant gives a float64."""
-
-
-def _single(name):
-    def run(self, other):
-        if type(other) is float:
-            return getattr(np.float64(self), name)(other)
-        result = getattr(np.float32, name)(self, other)
-        return Single(result) if isinstance(result, np.float32) else result
-
-    return run
-
-
-for name in ("add", "sub", "mul"):
-    for side in ("__", "__r"):
-        setattr(Single, f"{side}{name}__", _single(f"{side}{name}__"))
 
 
 def wrapped(x):
@@ -163,7 +145,7 @@ class Blocks:
 
     # numbers
     def real(self, x):
-        return (Single if self.dtype == np.float32 else np.float64)(x)
+        return number(self.dtype, x)
 
     def within(self, x, n):
         return 0 <= x < n

@@ -122,7 +122,7 @@ def some_pass(random, stencil, depth, group):
 @pytest.mark.parametrize("case", [case for case in FORMULAS if "3" not in case])
 def test_warps(case, dtype):
     stencil, numbers, random = FORMULAS[case].stencil(dtype), FORMULAS[case].numbers, Random(f"{case} {dtype}")
-    for _ in range(25):
+    for _ in range(12):
         depth, norms, chunk = random.randint(1, 8), random.choice(["none", "last", "every"]), random.choice([1, 3, 6, 50])
         group = 1 if norms == "none" else group_points(stencil.item_bytes)
         shape, live, box, own, inner = some_pass(random, stencil, depth, group)
