@@ -8,7 +8,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from .flat import Flat
-from .message import NUMPY_DTYPES, is_on_gpu, message_of
+from .message import ELEMENTS, is_on_gpu, message_of
 
 
 def current_stream() -> Any:
@@ -34,9 +34,9 @@ class Memory(NamedTuple):
 
 
 def memory_of(spec: Any) -> Memory | None:
-    """The memory of an argument of mpi4py, None where the message is another one.  Raises NotRead."""
+    """The memory of an argument of mpi4py, None where the message is another one.  Raises LeftToMPI."""
     cupy = sys.modules.get("cupy")
-    if cupy and type(spec) is cupy.ndarray and spec.dtype in NUMPY_DTYPES and spec.flags.c_contiguous and spec.nbytes:
+    if cupy and type(spec) is cupy.ndarray and spec.dtype in ELEMENTS and spec.flags.c_contiguous and spec.nbytes:
         return Memory(spec.data.ptr, spec.nbytes, spec.data.device_id)  # mostly so
     message = message_of(spec)
     if not message.n_bytes or not message.element.is_dense or not is_on_gpu(message.buffer):

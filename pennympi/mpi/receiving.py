@@ -6,12 +6,14 @@ knows of none is under way.  From then on all its receives through Comm know of 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from mpi4py import MPI
 
 from . import gpu_copies, gpu_memory
+from .agreement import agreement_of
 from .deadline import Overdue
 from .envelope import MOST_BYTES, opened
 from .flat import BYTES, Flat
@@ -24,12 +26,17 @@ takes_envelopes = False  # whether this process has said that it takes them
 _unaware: list[MPI.Request] = []  # receives that know of none
 
 
-def note(request: MPI.Request) -> MPI.Request:
-    """A receive has begun, which may know of no envelopes."""
-    if len(_unaware) > 63:
-        _unaware[:] = filter(None, _unaware)
-    _unaware.append(request)
-    return request
+def noted(plain: Callable[..., MPI.Request]) -> Callable[..., MPI.Request]:
+    """A method of MPI's that begins a receive, which knows of no envelopes."""
+
+    def method(*args: Any) -> MPI.Request:
+        request = plain(*args)
+        if len(_unaware) > 63:
+            _unaware[:] = filter(None, _unaware)
+        _unaware.append(request)
+        return request
+
+    return method
 
 
 def _take_envelopes() -> None:
@@ -90,11 +97,11 @@ class Target:
 
 
 def begin_receive(comm: Any, begin: Begin, spec: Any, source: int = MPI.ANY_SOURCE, tag: int = MPI.ANY_TAG) -> Transfer:
-    """Begin a receive.  begin: takes (comm, spec, source, tag).  Raises NotRead."""
+    """Begin a receive.  begin: takes (comm, spec, source, tag).  Raises LeftToMPI."""
     target = Target(spec)
     request = begin(comm, [target.landing, MPI.BYTE], source, tag)
     what = f"a receive of at most {target.n_bytes} bytes with tag {tag}"
-    overdue = Overdue(comm, source, comm._agree().page(source), what)
+    overdue = Overdue(comm, source, agreement_of(comm).page(source), what)
     return Transfer(_receiving(comm, request, target), overdue, request)
 
 
@@ -109,7 +116,7 @@ def _receiving(comm: Any, request: MPI.Request, target: Target) -> Steps:
         raise
     if status.Is_cancelled() or status.source == MPI.PROC_NULL:
         return Result(status.source, status.tag, 0, status.Is_cancelled())
-    page, n_bytes = comm._agree().page(status.source), status.Get_count(MPI.BYTE)
+    page, n_bytes = agreement_of(comm).page(status.source), status.Get_count(MPI.BYTE)
     envelope = opened(target.landing[:n_bytes], page)
     found = Result(status.source, status.tag, envelope.n_bytes if envelope else n_bytes)
     answer = FAILED

@@ -16,6 +16,7 @@ from mpi4py import MPI
 from ..errors import Unsupported
 from ..units import size_text
 from . import mailbox
+from .agreement import agreement_of
 from .deadline import Overdue
 from .envelope import MOST_BYTES, Envelope
 from .flat import Flat
@@ -29,9 +30,9 @@ from .transfer import Result, Steps, Transfer
 Begin = Callable[..., MPI.Request]
 
 
-def begin_send(comm: Any, begin: Begin, spec: Any, dest: int, tag: int = 0) -> Transfer:
-    """Begin a message.  begin: MPI's own non-blocking call of its mode.  Raises NotRead."""
-    memory, page = memory_of(spec), comm._agree().page(dest)
+def begin_send(begin: Begin, comm: Any, spec: Any, dest: int, tag: int) -> Transfer:
+    """Begin a message.  begin: MPI's own non-blocking call of its mode.  Raises LeftToMPI."""
+    memory, page = memory_of(spec), agreement_of(comm).page(dest)
     slot = location = None
     if memory and memory.n_bytes > MOST_BYTES and dest != MPI.PROC_NULL:
         location = locate(memory.address)

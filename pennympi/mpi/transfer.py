@@ -40,6 +40,13 @@ class Result(NamedTuple):
 Steps = Generator[None, None, Result]
 
 
+def until(test: Callable[[], Any], result: Callable[[], Result], keep: Any = None) -> Steps:
+    """The steps of a wait for one thing.  keep: what must live until then"""
+    while not test():
+        yield
+    return result()
+
+
 class Transfer:
     """A call that is under way.
 
