@@ -17,8 +17,8 @@ from ..once import once
 from ..settings import SettingError, setting
 from ..start import init
 from ..team import Team
-from .mailbox import Card, Page, own_page, page_of
 from .message import LeftToMPI, is_on_gpu
+from .page import Card, Page, own_page, page_of
 from .table import NEVER, TABLE
 
 FROM_BYTES = {name: row.from_bytes for name, row in TABLE.items()}

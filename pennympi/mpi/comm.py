@@ -16,12 +16,12 @@ from ..errors import NotInitialized
 from ..team import Team
 from .agreement import HAS_CUPY, Agreement, agreement_of
 from .flat import Flat
-from .gpu_copies import current_stream
+from .gpu import current_stream
 from .log import LOGS, log_way, logged
-from .mailbox import cards_of_part
 from .message import LeftToMPI, plain_array
+from .messages import PROBES, with_true_size
 from .methods import collective, for_gpus
-from .point_to_point import PROBES, with_true_size
+from .page import Card
 from .table import TABLE, Row
 
 _MPI = MPI.Intracomm
@@ -156,10 +156,19 @@ def _making_ours(plain: Callable[..., Any]) -> Callable[..., Any]:
         if isinstance(ours, Message):
             ours.comm = self
         elif cards := self._agree().cards:
-            agreement_of(ours).cards = cards_of_part(cards, self, ours)
+            agreement_of(ours).cards = _cards_of_part(cards, self, ours)
         return ours
 
     return method
+
+
+def _cards_of_part(cards: list[Card | None], whole: MPI.Intracomm, part: MPI.Intracomm) -> list[Card | None]:
+    """The cards of the ranks of a communicator that was made from another one."""
+    wholes, parts = whole.Get_group(), part.Get_group()
+    ranks = parts.Translate_ranks(list(range(parts.size)), wholes)
+    wholes.Free()
+    parts.Free()
+    return [cards[rank] if rank >= 0 else None for rank in ranks]
 
 
 def _own_methods(base: Any) -> dict[str, Callable[..., Any]]:

@@ -12,10 +12,10 @@ from typing import Any
 
 from numpy import ndarray
 
-from . import receiving
-from .envelope import LEAST_BYTES
+from . import messages
 from .message import ON_HOST, LeftToMPI, is_in_place, is_on_gpu
-from .point_to_point import OF_COMM, OF_MESSAGE
+from .messages import OF_COMM, OF_MESSAGE, noted
+from .page import LEAST_BYTES
 from .staging import begun, refuse, staged
 from .table import TABLE, Row
 from .transfer import Persistent
@@ -53,31 +53,31 @@ def collective(name: str, row: Row, by_mpi: Method, otherwise: Method) -> Method
 
 def for_gpus(methods: dict[str, Method]) -> dict[str, Method]:
     """Those methods of mpi4py's that take a buffer, for arrays on GPUs, too."""
-    messages = OF_COMM if "Send" in methods else OF_MESSAGE
+    own = OF_COMM if "Send" in methods else OF_MESSAGE
     taking = {name: method for name, method in methods.items() if _buffers(method)}
-    return {name: _for_gpus(plain, _on_gpu(name, taking, messages), name in messages) for name, plain in taking.items()}
+    return {name: _for_gpus(plain, _on_gpu(name, taking, own), name in own) for name, plain in taking.items()}
 
 
-def _on_gpu(name: str, methods: dict[str, Method], messages: dict[str, Method]) -> Method:
+def _on_gpu(name: str, methods: dict[str, Method], of_messages: dict[str, Method]) -> Method:
     """What a method does with an array on a GPU: it takes (comm, *arguments)."""
     plain = methods[name]
     if name.endswith("_init"):
         begins = f"I{name.removesuffix('_init').lower()}"
         if begins not in methods:
             return refuse(plain)
-        begin = _on_gpu(begins, methods, messages)
+        begin = _on_gpu(begins, methods, of_messages)
         return lambda comm, *args: Persistent(lambda: begin(comm, *args))
     if name == "Attach_buffer":
         return refuse(plain)
     for table_name, row in TABLE.items():
         if name == f"I{table_name.lower()}":
             return begun(row, plain)
-    if name not in messages:
+    if name not in of_messages:
         return staged(plain)
 
     def message(comm: Any, *args: Any) -> Any:
         try:
-            return messages[name](comm, *args)
+            return of_messages[name](comm, *args)
         except LeftToMPI:
             return plain(comm, *args)
 
@@ -89,20 +89,20 @@ def _for_gpus(plain: Method, on_gpu: Method, is_message: bool) -> Method:
     buffers, names = _buffers(plain), list(signature(plain).parameters)[1:]
     receives = is_message and "recv" in plain.__name__.lower() or plain.__name__ == "Recv_init"
     place = names.index("recvbuf" if "recvbuf" in names else "buf")
-    by_mpi = receiving.noted(plain) if receives and plain.__name__ not in _BLOCKING else plain
+    by_mpi = noted(plain) if receives and plain.__name__ not in _BLOCKING else plain
 
     def otherwise(comm: Any, *args: Any) -> Any:
-        if receives and receiving.takes_envelopes:
+        if receives and messages.takes_envelopes:
             received = args[place]
             if type(received) is not ndarray or received.nbytes >= LEAST_BYTES:  # an envelope fits into it
                 return on_gpu(comm, *args)
         return (on_gpu if any(map(is_on_gpu, args)) else by_mpi)(comm, *args)
 
-    knows_of_none = ["not receiving.takes_envelopes"] * receives
+    knows_of_none = ["not messages.takes_envelopes"] * receives
     on_host = [f"type({buffer}) in ON_HOST" for buffer in buffers]
     at_once = f"if {' and '.join([*on_host, *knows_of_none])}:"
     lines = [at_once, " return by_mpi(self, ARGUMENTS)", "return otherwise(self, ARGUMENTS)"]
-    return _method(plain, lines, {"by_mpi": by_mpi, "otherwise": otherwise, "receiving": receiving})
+    return _method(plain, lines, {"by_mpi": by_mpi, "otherwise": otherwise, "messages": messages})
 
 
 def _buffers(plain: Method) -> list[str]:

@@ -11,7 +11,7 @@ from mpi4py import MPI
 from ..errors import Unsupported
 from .agreement import agreement_of
 from .flat import Flat
-from .gpu_copies import current_stream, mark
+from .gpu import current_stream, mark
 from .message import LeftToMPI, buffer_of, is_on_gpu
 from .table import Row, Run
 from .transfer import Request, Result, Transfer, until
