@@ -126,16 +126,6 @@ class Message(MPI.Message):
 
     comm: Comm
 
-    @classmethod
-    def Probe(cls, comm: Any, *args: Any, **named: Any) -> Any:
-        """``comm.Mprobe``."""
-        return comm.Mprobe(*args, **named)
-
-    @classmethod
-    def Iprobe(cls, comm: Any, *args: Any, **named: Any) -> Any:
-        """``comm.Improbe``."""
-        return comm.Improbe(*args, **named)
-
 
 _KINDS = {_MPI: Comm} | {kind.__bases__[-1]: kind for kind in (Cartcomm, Graphcomm, Distgraphcomm, Message)}
 _MAKERS = (

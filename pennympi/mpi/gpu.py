@@ -48,13 +48,11 @@ def memory_of(message: Message) -> Memory | None:
     if cupy is None or not message.n_bytes or not message.element.is_dense:
         return None
     array = message.buffer
-    if (
-        type(array) is not cupy.ndarray or array.nbytes != message.n_bytes or message.start
-    ):  # mostly it is the whole array
-        if not is_on_gpu(array):
-            return None
-        array = Flat(True).source(message)
-    return Memory(array.data.ptr, array.data.device_id)
+    is_whole = type(array) is cupy.ndarray and array.nbytes == message.n_bytes and not message.start  # mostly so
+    if not is_whole and not is_on_gpu(array):
+        return None
+    memory = (array if is_whole else Flat(True).source(message)).data
+    return Memory(memory.ptr, memory.device_id)
 
 
 # Copies --------------------------------------------------------------------------------

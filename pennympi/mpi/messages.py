@@ -130,8 +130,7 @@ class _Target:
 
     def __init__(self, spec: Any):
         message = message_of(spec)
-        self._after, self._flat, self._memory, self._spec = None, Flat(False), memory_of(message), spec
-        self.n_bytes = message.n_bytes
+        self._after, self._flat, self._memory, self.n_bytes = None, Flat(False), memory_of(message), message.n_bytes
         self._array: Any = None
         if self._memory:
             _take_envelopes()
@@ -160,10 +159,11 @@ def _begin_receive(comm: Any, begin: Callable[..., MPI.Request], spec: Any, sour
     request = begin(comm, [target.landing, MPI.BYTE], source, tag)
     what = f"a receive of at most {target.n_bytes} bytes with tag {tag}"
     overdue = Overdue(comm, source, agreement_of(comm).page(source), what)
-    return Transfer(_steps_of_receive(comm, request, target), overdue, request)
+    return Transfer(_steps_of_receive(comm, request, target, spec), overdue, request)
 
 
-def _steps_of_receive(comm: Any, request: MPI.Request, target: _Target) -> Steps:
+def _steps_of_receive(comm: Any, request: MPI.Request, target: _Target, buffer: Any) -> Steps:
+    """buffer: what must live until the message has come"""
     status = MPI.Status()
     try:
         while not request.Test(status):
@@ -210,7 +210,7 @@ def _begin_both(comm: Any, sendbuf: Any, dest: int, sendtag: int, recvbuf: Any, 
             raise error
         return receive.result
 
-    return Transfer(until(lambda: receive.is_complete and send.is_complete, result))
+    return Transfer(until(lambda: send.error or (receive.is_complete and send.is_complete), result))
 
 
 def _begin_replacing(comm: Any, buf: Any, dest: int, sendtag: int, source: int, recvtag: int) -> Transfer:

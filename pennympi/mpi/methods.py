@@ -65,8 +65,8 @@ def _on_gpu(name: str, methods: dict[str, Method], of_messages: dict[str, Method
         begins = f"I{name.removesuffix('_init').lower()}"
         if begins not in methods:
             return refuse(plain)
-        begin = _on_gpu(begins, methods, of_messages)
-        return lambda comm, *args: Persistent(lambda: begin(comm, *args))
+        begin, n_args = _on_gpu(begins, methods, of_messages), len(_parameters(methods[begins]))  # and no Info after them
+        return lambda comm, *args: Persistent(lambda: begin(comm, *args[:n_args]))
     if name == "Attach_buffer":
         return refuse(plain)
     for table_name, row in TABLE.items():
@@ -86,7 +86,7 @@ def _on_gpu(name: str, methods: dict[str, Method], of_messages: dict[str, Method
 
 def _for_gpus(plain: Method, on_gpu: Method, is_message: bool) -> Method:
     """The method of mpi4py, but ``on_gpu`` where an argument is an array on a GPU, or a message may be an envelope."""
-    buffers, names = _buffers(plain), list(signature(plain).parameters)[1:]
+    buffers, names = _buffers(plain), [parameter.name for parameter in _parameters(plain)]
     receives = is_message and "recv" in plain.__name__.lower() or plain.__name__ == "Recv_init"
     place = names.index("recvbuf" if "recvbuf" in names else "buf")
     by_mpi = noted(plain) if receives and plain.__name__ not in _BLOCKING else plain
@@ -105,6 +105,10 @@ def _for_gpus(plain: Method, on_gpu: Method, is_message: bool) -> Method:
     return _method(plain, lines, {"by_mpi": by_mpi, "otherwise": otherwise, "messages": messages})
 
 
+def _parameters(plain: Method) -> list[Parameter]:
+    return list(signature(plain).parameters.values())[1:]
+
+
 def _buffers(plain: Method) -> list[str]:
     return [name for name in signature(plain).parameters if name in _BUFFERS]
 
@@ -115,15 +119,14 @@ def _method(plain: Method, lines: Sequence[str], names: dict[str, Any]) -> Metho
     It is made of text, for each method in its own words: one for all, which took *arguments, would take 0.2 us more.
     lines: of its body, in which ARGUMENTS stands for those parameters;  names: what else they know
     """
-    parameters = list(signature(plain).parameters.values())[1:]
-    arguments = ", ".join(parameter.name for parameter in parameters)
-    for parameter in parameters:
-        if parameter.default is not Parameter.empty:
-            names[f"default_{parameter.name}"] = parameter.default
+    parameters = _parameters(plain)
+    has_default = [parameter.default is not Parameter.empty for parameter in parameters]
     heading = ", ".join(
-        f"{name}=default_{name}" if f"default_{name}" in names else name for name in arguments.split(", ")
+        f"{parameter.name}=DEFAULTS[{place}]" if has_default[place] else parameter.name
+        for place, parameter in enumerate(parameters)
     )
-    body = "\n ".join(lines).replace("ARGUMENTS", arguments)
-    exec(f"def {plain.__name__}(self, {heading}):\n {body}", names := {**names, "ON_HOST": ON_HOST, "ndarray": ndarray})
+    body = "\n ".join(lines).replace("ARGUMENTS", ", ".join(parameter.name for parameter in parameters))
+    names = {"DEFAULTS": [parameter.default for parameter in parameters], "ON_HOST": ON_HOST, "ndarray": ndarray, **names}
+    exec(f"def {plain.__name__}(self, {heading}):\n {body}", names)
     method: Method = wraps(plain)(names[plain.__name__])
     return method

@@ -67,7 +67,7 @@ def each_way(size, value):
     send = comm.Isend(x, after, 9)
     comm.Probe(before, 9, status)
     check(status, size, 9)
-    message = pennympi.mpi.comm.Message.Iprobe(comm, before, 9, status)
+    message = comm.Improbe(before, 9, status)
     check(status, size, 9)
     message.Recv(y, status)
     assert (y == want).all()
