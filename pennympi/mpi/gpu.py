@@ -1,212 +1,225 @@
-"""Methods of mpi4py that are given arrays on GPUs.
-
-An MPI that is not built for CUDA reads an address of a GPU as one of the host, and the process dies.
-"""
+"""Memory of GPUs: the program's stream, copies beside it, and how another process of the node finds and opens memory."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterable
-from functools import wraps
-from inspect import signature
-from typing import Any
-
-import numpy as np
-from mpi4py import MPI
+import sys
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple
 
 from ..errors import Unsupported
-from ..team import Team
-from . import receiving
-from .calls import TABLE
-from .envelope import LEAST_BYTES
+from ..state import state
 from .flat import Flat
-from .gpu_copies import current_stream, mark
-from .message import NotRead, buffer_of, is_on_gpu
-from .point_to_point import OF_MESSAGE, RECEIVES, SENDS
-from .transfer import Persistent, Request, Result, Steps, Transfer
+from .message import Message, is_on_gpu
+from .page import ALLOCATIONS, GPUS, N_ALLOCATIONS, N_GPUS, Location, Page, own_page
 
-_STAGED: set[str] = set()  # what a warning was given for
-_BUFFERS = {"buf", "sendbuf", "recvbuf"}
+MOST_KNOWN = 1024  # addresses whose location is kept
 
 
-def for_gpus(methods: dict[str, Callable[..., Any]], collectives: Iterable[str]) -> dict[str, Callable[..., Any]]:
-    """Those methods of mpi4py's that take a buffer, for arrays on GPUs, too.  collectives: what a team may run"""
-    taking = {name for name in methods if not _BUFFERS.isdisjoint(signature(methods[name]).parameters)}
-    on_gpu: dict[str, Callable[..., Any]] = dict.fromkeys(taking, _stage)
-    on_gpu |= {f"I{name.lower()}": _begun(name) for name in collectives}
-    receives = RECEIVES if "Send" in methods else OF_MESSAGE
-    on_gpu |= {name: _message(run) for name, run in (SENDS | receives).items() if name in taking}
-    for name in ("Attach_buffer", *(name for name in taking if name.endswith("_init"))):
-        begins = f"I{name.removesuffix('_init').lower()}"
-        on_gpu[name] = _persistent(on_gpu[begins], methods[begins]) if begins in taking else _refuse
-    receiving_names = {*receives, "Recv_init"}
-    wrappers = {True: _unless_by_envelope, False: _unless_on_gpu}
-    return {name: wrappers[name in receiving_names](methods[name], on_gpu[name]) for name in taking}
-
-
-def _message(run: Callable[..., Any]) -> Callable[..., Any]:
-    """What a method of messages does.  run: takes its arguments; raises NotRead"""
-
-    def on_gpu(comm: Any, plain: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        try:
-            return run(comm, *args, **named)
-        except NotRead:
-            return plain(comm, *args, **named)
-
-    return on_gpu
-
-
-def _begun(name: str) -> Callable[..., Any]:
-    """What a non-blocking collective of arrays on GPUs does."""
-
-    def on_gpu(comm: Any, plain: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-        try:
-            run = TABLE[name].read(comm, *args, **named).run
-        except NotRead:
-            run = None
-        team = comm._agree().team_or_none(comm) if run else None
-        if run is None or team is None or team.backend != "cuda":
-            return _stage(comm, plain, args, named)
-        return Request(lambda: _begin(team, run, (args, named)))
-
-    return on_gpu
-
-
-def _persistent(on_gpu: Callable[..., Any], plain: Callable[..., Any]) -> Callable[..., Any]:
-    """What a persistent call of arrays on GPUs does, by its non-blocking one."""
-    return lambda comm, _, args, named: Persistent(lambda: on_gpu(comm, plain, args, named))
-
-
-def _unless_on_gpu(plain: Callable[..., Any], on_gpu: Callable[..., Any]) -> Callable[..., Any]:
-    """The method of mpi4py, but ``on_gpu(comm, plain, args, named)`` where an argument is an array on a GPU."""
-
-    places = [place for place, name in enumerate(signature(plain).parameters, -1) if name in _BUFFERS]  # self is at -1
-
-    @wraps(plain)
-    def method(self: Any, *args: Any, **named: Any) -> Any:
-        for place in places:
-            if place < len(args) and is_on_gpu(args[place]):
-                return on_gpu(self, plain, args, named)
-        if named and any(map(is_on_gpu, named.values())):
-            return on_gpu(self, plain, args, named)
-        return plain(self, *args, **named)
-
-    return method
-
-
-def _unless_by_envelope(plain: Callable[..., Any], on_gpu: Callable[..., Any]) -> Callable[..., Any]:
-    """The same for a receive, which may be of an envelope, wherever its array lies."""
-    on_host, begins = _unless_on_gpu(plain, on_gpu), plain.__name__ not in ("Recv", "Sendrecv", "Sendrecv_replace")
-    names = list(signature(plain).parameters)
-    place = names.index("recvbuf" if "recvbuf" in names else "buf") - 1
-
-    @wraps(plain)
-    def method(self: Any, *args: Any, **named: Any) -> Any:
-        if receiving.takes_envelopes:
-            received = args[place] if place < len(args) else None
-            if type(received) is not np.ndarray or received.nbytes >= LEAST_BYTES:  # an envelope fits into it
-                return on_gpu(self, plain, args, named)
-        made = on_host(self, *args, **named)
-        return receiving.note(made) if begins else made
-
-    return method
-
-
-def _refuse(comm: Any, plain: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """Raises Unsupported."""
-    raise Unsupported(f"{plain.__name__} of an array on a GPU: give an array of the host, or call another method")
-
-
-def _stage(comm: Any, plain: Callable[..., Any], args: tuple[Any, ...], named: dict[str, Any]) -> Any:
-    """Run the method on copies in pinned memory of the host."""
-    name = plain.__name__
-    kind = name.removeprefix("I").lower()
-    written = (0, "buf") if kind == "bcast" else (1, "recvbuf")  # the argument's place and name
-    given: dict[Any, Any] = {**dict(enumerate(args)), **named}
-    n_parts = 0 if "neighbor" in kind else comm.size
-    arrays = {key: _array(arg, n_parts) for key, arg in given.items() if is_on_gpu(arg)}
-    if name not in _STAGED:
-        _STAGED.add(name)
-        n_bytes = next(iter(arrays.values())).nbytes
-        text = f"{name} of an array on a GPU, {n_bytes} bytes, goes through memory of the host"
-        warnings.warn(text, stacklevel=3)
-    copies = {key: _copy_of(array) for key, array in arrays.items()}
-    passed = given | {key: _with(copy, given[key]) for key, copy in copies.items()}
-    stream = current_stream()
-
-    def put_back() -> None:
-        for key in copies.keys() & written:
-            with arrays[key].device, stream:
-                arrays[key].set(copies[key])
-        stream.synchronize()
-
-    def run() -> Any:
-        return plain(comm, *[passed[place] for place in range(len(args))], **{key: passed[key] for key in named})
-
-    if kind != name.lower():
-        return Request(lambda: _until(run(), put_back, passed))
-    result = run()
-    put_back()
-    return result
-
-
-def _copy_of(array: Any) -> Any:
-    """A copy in pinned memory of the host."""
-    import cupyx
-
-    copy = cupyx.empty_pinned(array.shape, array.dtype)
-    array.get(out=copy)
-    return copy
-
-
-def _with(copy: Any, arg: Any) -> Any:
-    """An argument with a copy in place of its array."""
-    return copy if arg is buffer_of(arg) else type(arg)((copy, *arg[1:]))
-
-
-def _until(request: MPI.Request, put_back: Callable[[], None], buffers: Any) -> Transfer:
-    """A transfer that is complete when another request is, and its result on the GPU.
-
-    buffers: what mpi4py does not hold for all methods until they are complete
-    """
-
-    def steps(_: Any) -> Steps:
-        while not request.Test():
-            yield
-        put_back()
-        return Result()
-
-    return Transfer(steps(buffers), can_cancel=request)
-
-
-def _array(arg: Any, n_parts: int) -> Any:
-    """The flat CuPy array over the memory of an argument.  n_parts: most parts that its message has, 0 if not known"""
+def current_stream() -> Any:
+    """CuPy's current stream."""
     import cupy
 
-    buffer = buffer_of(arg)
-    array = cupy.asarray(buffer) if hasattr(buffer, "__cuda_array_interface__") else cupy.from_dlpack(buffer)
-    array = array.ravel(order="K")
-    if n_parts and arg is not buffer and len(arg) == 3:
-        _, count, datatype = arg
-        if isinstance(count, int) and isinstance(datatype, MPI.Datatype) and datatype.is_predefined:
-            n_bytes = n_parts * count * datatype.extent
-            return array.view("uint8")[: max(1, n_bytes)]  # an array of no elements has no address
-    return array
+    return cupy.cuda.get_current_stream()
 
 
-def _begin(team: Team, run: Callable[[Team, Flat], Any], buffers: Any) -> Transfer:
-    """Enqueue a call on CuPy's current stream; the transfer is complete when the stream has run it.
+def mark() -> Any:
+    """An event after all work that CuPy's current stream has now; None where it has none."""
+    import cupy
 
-    Where an array of this rank had to be copied, the stream has run it on return.
+    stream = current_stream()
+    if stream.done:
+        return None
+    event = cupy.cuda.Event(disable_timing=True)
+    event.record(stream)
+    return event
+
+
+class Memory(NamedTuple):
+    """Where a message lies that is one stretch of memory on a GPU."""
+
+    address: int
+    device: int
+
+
+def memory_of(message: Message) -> Memory | None:
+    """The memory of a message, None where it is another one."""
+    cupy = sys.modules.get("cupy")
+    if cupy is None or not message.n_bytes or not message.element.is_dense:
+        return None
+    array = message.buffer
+    is_whole = type(array) is cupy.ndarray and array.nbytes == message.n_bytes and not message.start  # mostly so
+    if not is_whole and not is_on_gpu(array):
+        return None
+    memory = (array if is_whole else Flat(True).source(message)).data
+    return Memory(memory.ptr, memory.device_id)
+
+
+# Copies --------------------------------------------------------------------------------
+def begin_copy(to: Memory | int, source: int, n_bytes: int, after: Any = None) -> Callable[[], bool]:
+    """Begin a copy, on a stream of its own.  Returns what says whether it has ended.
+
+    to: memory of a GPU, or an address of the host;  after: an event to wait for
     """
-    flat = Flat(True)
-    run(team, flat)
-    flat.put_back()
-    event = mark()
+    import cupy
 
-    def steps(_: Any) -> Steps:
-        while event is not None and not event.done:
-            yield
-        return Result()
+    if isinstance(to, Memory) and cupy.cuda.runtime.getDevice() != to.device:
+        with cupy.cuda.Device(to.device):
+            return begin_copy(to, source, n_bytes, after)
+    stream, events = _stream_of(cupy.cuda.runtime.getDevice())
+    if after is not None:
+        stream.wait_event(after)
+    ended = events.pop() if events else cupy.cuda.Event(disable_timing=True)
+    address = to.address if isinstance(to, Memory) else to
+    cupy.cuda.runtime.memcpyAsync(address, source, n_bytes, cupy.cuda.runtime.memcpyDefault, stream.ptr)
+    ended.record(stream)
 
-    return Transfer(steps((buffers, flat)))
+    def has_ended() -> bool:
+        if not ended.done:
+            return False
+        events.append(ended)
+        return True
+
+    return has_ended
+
+
+@cache
+def _stream_of(device: int) -> tuple[Any, list[Any]]:
+    """The stream of a device's copies, which no work of the program stands in the way of, and events that are free."""
+    import cupy
+
+    return cupy.cuda.Stream(non_blocking=True), []
+
+
+# Memory of this process, for others ----------------------------------------------------
+class _Shown(NamedTuple):
+    """An allocation.  handle: CUDA's, b"" if there is none;  place: of its number in the page"""
+
+    start: int
+    handle: bytes
+    place: int
+
+
+_located: dict[int, Location] = {}  # by address
+_shown: dict[int, _Shown] = {}  # by number
+_free_places = list(range(ALLOCATIONS, ALLOCATIONS + N_ALLOCATIONS))
+
+
+def locate(address: int) -> Location | None:
+    """Where an address of a GPU lies; None where other processes can't reach it."""
+    world = state.world
+    if world and world.segments.by_nvshmem and world.segments.holds(address):
+        return Location(0, address - world.segments.base, 0, world.group.rank)
+    location = _located.get(address)
+    if location and _number_of(address) == location.number:
+        return location
+    location = _locate(address)
+    if location:
+        if len(_located) > MOST_KNOWN:
+            _located.clear()
+        _located[address] = location
+    return location
+
+
+def _locate(address: int) -> Location | None:
+    from cuda.bindings import driver
+
+    status, start, _ = driver.cuMemGetAddressRange(address)
+    number = 0 if status else _number_of(int(start))
+    if not number:
+        return None
+    start = int(start)
+    shown = _shown.get(number) or _show(start, number)
+    return Location(start, address - start, number, -1, shown.handle) if shown and shown.handle else None
+
+
+def _number_of(address: int) -> int:
+    """The number of the allocation at an address; 0 of memory that has been freed."""
+    read, attribute = _attribute_reader()
+    status, number = read(attribute, address)
+    return 0 if status else int(number)
+
+
+@cache
+def _attribute_reader() -> Any:
+    from cuda.bindings import driver
+
+    return driver.cuPointerGetAttribute, driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_BUFFER_ID
+
+
+def _show(start: int, number: int) -> _Shown | None:
+    """Write an allocation's number into this process's page; None if there is no room.
+
+    What was freed is shown no longer: those who have opened it close it.
+    """
+    import cupy
+
+    for old_number, old in list(_shown.items()):
+        if _number_of(old.start) != old_number:
+            del _shown[old_number]
+            if old.place:
+                own_page().words[old.place] = 0
+                _free_places.append(old.place)
+    try:
+        handle = bytes(cupy.cuda.runtime.ipcGetMemHandle(start))
+    except cupy.cuda.runtime.CUDARuntimeError:  # managed, or of a pool of CUDA's
+        handle = b""
+    if handle and not _free_places:
+        return None
+    shown = _shown[number] = _Shown(start, handle, _free_places.pop() if handle else 0)
+    if handle:
+        own_page().words[shown.place] = number
+    return shown
+
+
+@cache
+def number_of_gpu(device: int) -> int:
+    """Of a device, the same in all processes of the machine."""
+    import cupy
+
+    return int.from_bytes(cupy.cuda.runtime.getDeviceProperties(device)["uuid"][:8], "little", signed=True)
+
+
+@cache
+def show_reach() -> None:
+    """Write the GPUs whose memory all devices of this process reach into its page."""
+    import cupy
+
+    runtime = cupy.cuda.runtime
+    devices = range(runtime.getDeviceCount())
+    reached = [
+        number_of_gpu(device)
+        for device in devices
+        if all(peer == device or runtime.deviceCanAccessPeer(peer, device) for peer in devices)
+    ]
+    for k, gpu in enumerate(reached[:N_GPUS]):
+        own_page().words[GPUS + k] = gpu
+
+
+# Memory of another process -------------------------------------------------------------
+_opened: dict[tuple[str, int], int] = {}  # by page and number: the address in this process
+
+
+def address_of(location: Location, page: Page) -> int:
+    """The address in this process of what another one has located.  Raises Unsupported."""
+    import cupy
+
+    if location.pe >= 0 and state.world:
+        segments = state.world.segments
+        return int(segments.base + location.offset + (segments.peer_offsets[location.pe] or 0))
+    if page is own_page():
+        return location.start + location.offset
+    key = page.card.path, location.number
+    if key not in _opened:
+        shown = page.words[ALLOCATIONS : ALLOCATIONS + N_ALLOCATIONS]
+        for path, number in list(_opened):
+            if path == page.card.path and number not in shown:
+                cupy.cuda.runtime.ipcCloseMemHandle(_opened.pop((path, number)))
+        try:
+            _opened[key] = int(cupy.cuda.runtime.ipcOpenMemHandle(location.handle))
+        except cupy.cuda.runtime.CUDARuntimeError as error:
+            raise Unsupported(
+                f"process {page.card.process.pid}'s memory on its GPU can't be opened here ({error}): give every rank "
+                "all GPUs of its node, or pass arrays of the host"
+            ) from None
+    return _opened[key] + location.offset

@@ -9,33 +9,21 @@ from typing import Any
 from ..notice import say
 from ..settings import setting
 
-ENABLED = setting("PENNYMPI_LOG") == "comm"
-_calls_of_mpi = [0]
+LOGS = setting("PENNYMPI_LOG") == "comm"
 
 
 def log_way(comm: Any, what: str, way: str) -> None:
     """Write a line if it is wanted."""
-    if ENABLED:
+    if LOGS:
         say(f"pennympi: rank {comm.rank} of {comm.size}: {what} by {way}")
 
 
-def noted(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """A collective of MPI's that ``logged`` sees."""
+def logged(plain: Callable[..., Any]) -> Callable[..., Any]:
+    """A method of MPI's, with a line."""
 
-    def method(*args: Any, **named: Any) -> Any:
-        _calls_of_mpi[0] += 1
-        return plain(*args, **named)
+    @wraps(plain)
+    def method(comm: Any, *args: Any) -> Any:
+        log_way(comm, plain.__name__, "MPI")
+        return plain(comm, *args)
 
-    return wraps(plain)(method) if ENABLED else plain
-
-
-def logged(method: Callable[..., Any]) -> Callable[..., Any]:
-    """A collective of ``Comm``, with a line that says whether MPI did it."""
-
-    def run(comm: Any, *args: Any, **named: Any) -> Any:
-        before = _calls_of_mpi[0]
-        result = method(comm, *args, **named)
-        log_way(comm, method.__name__, "the team" if before == _calls_of_mpi[0] else "MPI")
-        return result
-
-    return wraps(method)(run) if ENABLED else method
+    return method

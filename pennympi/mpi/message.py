@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from itertools import accumulate
 from mmap import mmap
 from operator import index
@@ -14,14 +15,13 @@ from ..arrays.dlpack import CUDA, CUDA_MANAGED
 from ..arrays.dtypes import ALL, dtype_of
 
 _SPECS = (list, tuple)  # quicker than their union
-_ON_HOST = {np.ndarray, bytearray, bytes, memoryview, mmap}
+ON_HOST = frozenset({np.ndarray, bytearray, bytes, memoryview, mmap, MPI.InPlaceType, MPI.BottomType, type(None)})
 _handle_of = MPI._handleof
 _DEVICE = (2, 3)  # cudaMemoryTypeDevice, cudaMemoryTypeManaged
-UNKNOWN = 1 << 62  # bytes, of what takes longer to read
 
 
-class NotRead(Exception):
-    """mpi4py takes no such argument, and says why."""
+class LeftToMPI(Exception):
+    """MPI takes this call: a team has no such reduction, is not worth its while, or mpi4py says what is wrong with it."""
 
 
 class Element(NamedTuple):
@@ -40,43 +40,36 @@ class Element(NamedTuple):
 
 
 class Message(NamedTuple):
-    """``n_elems`` elements from element ``start`` of a buffer on."""
+    """``n_elems`` elements from element ``start`` of a buffer on.
+
+    parts: (count, start) of a part for each rank, where they have any length; n_elems and start span all of them
+    """
 
     buffer: Any
     element: Element
     n_elems: int
     start: int = 0
+    parts: tuple[tuple[int, int], ...] | None = None
 
     @property
     def n_bytes(self) -> int:
-        return self.n_elems * self.element.size
-
-
-class Parts(NamedTuple):
-    """A part for each rank: ``counts`` elements from ``starts`` on."""
-
-    buffer: Any
-    element: Element
-    counts: list[int]
-    starts: list[int]
+        """Bytes that are moved."""
+        n_elems = self.n_elems if self.parts is None else sum(count for count, _ in self.parts)
+        return n_elems * self.element.size
 
     @property
-    def n_bytes(self) -> int:
-        return sum(self.counts) * self.element.size
+    def part_bytes(self) -> list[int]:
+        """The length of each part, in bytes."""
+        return [count * self.element.size for count, _ in self.parts or ()]
+
+    @property
+    def part_starts(self) -> list[int]:
+        """Where each part begins in the span, in bytes."""
+        return [(start - self.start) * self.element.size if count else 0 for count, start in self.parts or ()]
 
 
-NUMPY_DTYPES = {one.numpy: Element(one.item_bytes, one.item_bytes, True, one.numpy) for one in ALL.values()}
+ELEMENTS = {dtype.numpy: Element(dtype.item_bytes, dtype.item_bytes, True, dtype.numpy) for dtype in ALL.values()}
 _PREDEFINED: dict[int, Element] = {}  # by the datatype's handle
-
-
-def is_plain(x: Any) -> bool:
-    """Whether a team on CPUs takes an argument as it is."""
-    return type(x) is np.ndarray and x.flags.carray and x.dtype in NUMPY_DTYPES
-
-
-def is_plain_pair(x: Any, out: Any) -> bool:
-    """Whether it takes both, of the same elements."""
-    return is_plain(x) and is_plain(out) and x.dtype is out.dtype
 
 
 def is_in_place(buffer: Any) -> bool:
@@ -84,10 +77,15 @@ def is_in_place(buffer: Any) -> bool:
     return buffer is None or isinstance(buffer, MPI.InPlaceType)
 
 
+def is_bottom(buffer: Any) -> bool:
+    """mpi4py takes None for MPI.BOTTOM."""
+    return buffer is None or isinstance(buffer, MPI.BottomType)
+
+
 def is_on_gpu(spec: Any) -> bool:
     """Whether the array in an argument lies on a GPU, by DLPack or its address: CUDA's interface does not say it."""
     buffer = buffer_of(spec)
-    if type(buffer) in _ON_HOST or isinstance(buffer, np.ndarray):
+    if type(buffer) in ON_HOST or isinstance(buffer, np.ndarray):
         return False
     if hasattr(buffer, "__dlpack_device__"):
         return buffer.__dlpack_device__()[0] in (CUDA, CUDA_MANAGED)
@@ -105,46 +103,59 @@ def buffer_of(spec: Any) -> Any:
     return spec[0] if isinstance(spec, _SPECS) and spec else spec
 
 
-def size_at_once(spec: Any, n_parts: int) -> int:
-    """Bytes of the message in a list, where that is quick to see; else UNKNOWN.  n_parts: counts are of one of them"""
-    if type(spec) in _SPECS:
-        if len(spec) == 3 and type(spec[1]) is int and type(spec[2]) is MPI.Datatype:
-            return spec[1] * n_parts * spec[2].size
-        if len(spec) == 2 and type(spec[0]) is np.ndarray and type(spec[1]) is MPI.Datatype:
-            return spec[0].nbytes if _handle_of(spec[1]) in _PREDEFINED else UNKNOWN
-    return UNKNOWN
+def bytes_of(spec: Any, n_parts: int = 1) -> int:
+    """Bytes of ``message_of``, quicker where they are easy to see.  Raises LeftToMPI."""
+    if type(spec) in _SPECS and 2 <= len(spec) <= 3 and type(spec[-1]) is MPI.Datatype:
+        if len(spec) == 3 and type(spec[1]) is int:
+            return int(spec[1] * n_parts * spec[2].size)
+        if len(spec) == 2 and type(spec[0]) is np.ndarray and _handle_of(spec[1]) in _PREDEFINED:
+            return spec[0].nbytes
+    return message_of(spec, n_parts).n_bytes
 
 
-def size_of_parts_at_once(spec: Any, n_parts: int) -> int:
-    """The same of a message of parts of any length."""
+def bytes_of_parts(spec: Any, n_parts: int) -> int:
+    """Bytes of ``parts_of``, quicker where they are easy to see.  Raises LeftToMPI."""
     if type(spec) in _SPECS and 2 <= len(spec) <= 4 and type(spec[1]) is list and len(spec[1]) == n_parts:
-        if len(spec) > 2 and type(spec[-1]) is MPI.Datatype:
-            return sum(spec[1]) * spec[-1].size
+        if type(spec[-1]) is MPI.Datatype:
+            return int(sum(spec[1]) * spec[-1].size)
         if len(spec) == 2 and type(spec[0]) is np.ndarray:
             return sum(spec[1]) * spec[0].itemsize
-    return UNKNOWN
+    return parts_of(spec, n_parts).n_bytes
+
+
+def plain_array(spec: Any) -> Any:
+    """The array of NumPy in an argument that says no more than that array; else the argument."""
+    if type(spec) not in _SPECS or not 2 <= len(spec) <= 3 or type(spec[0]) is not np.ndarray:
+        return spec
+    if type(spec[-1]) is not MPI.Datatype or len(spec) == 3 and (type(spec[1]) is not int or spec[1] != spec[0].size):
+        return spec
+    element = _PREDEFINED.get(_handle_of(spec[-1]))
+    return spec[0] if element is not None and element.dtype is spec[0].dtype else spec
 
 
 def message_of(spec: Any, n_parts: int = 1) -> Message:
-    """A message of ``n_parts`` equal parts, and a count is of one of them.  Raises NotRead."""
-    if type(spec) is np.ndarray and spec.dtype in NUMPY_DTYPES and not spec.size % n_parts:
-        return Message(spec, NUMPY_DTYPES[spec.dtype], spec.size)  # mostly so
+    """A message of ``n_parts`` equal parts, and a count is of one of them.  Raises LeftToMPI."""
+    if type(spec) is np.ndarray and spec.dtype in ELEMENTS and not spec.size % n_parts:
+        return Message(spec, ELEMENTS[spec.dtype], spec.size)  # mostly so
+    cupy = sys.modules.get("cupy")
+    if cupy and type(spec) is cupy.ndarray and spec.dtype in ELEMENTS and spec.flags.c_contiguous and n_parts == 1:
+        return Message(spec, ELEMENTS[spec.dtype], spec.size)
     buffer, count, start, datatype = _unpacked(spec, _SPECS)
     element = _element_of(buffer, datatype)
     first = 0 if start is None else _number(start)
     if count is not None:
         return Message(buffer, element, _number(count) * n_parts, first)
-    n_bytes = nbytes_of(buffer) - first * element.extent
+    n_bytes = _bytes_of(buffer) - first * element.extent
     if n_bytes and element.extent <= 0:
-        raise NotRead
+        raise LeftToMPI
     n, rest = divmod(n_bytes, element.extent) if n_bytes else (0, 0)
     if n < 0 or rest or n % n_parts:
-        raise NotRead
+        raise LeftToMPI
     return Message(buffer, element, n, first)
 
 
-def parts_of(spec: Any, n_parts: int) -> Parts:
-    """A message of a part for each rank, of any length.  Raises NotRead."""
+def parts_of(spec: Any, n_parts: int) -> Message:
+    """A message of a part for each rank, of any length.  Raises LeftToMPI."""
     buffer, counts, starts, datatype = _unpacked(spec, tuple)
     element = _element_of(buffer, datatype)
     if counts is None:
@@ -152,10 +163,13 @@ def parts_of(spec: Any, n_parts: int) -> Parts:
         counts = [n + (part < more) for part in range(n_parts)]
     counts = numbers([counts] * n_parts if isinstance(counts, int | np.integer) else counts, n_parts)
     if starts is None:
-        return Parts(buffer, element, counts, [0, *accumulate(counts[:-1])])
-    if isinstance(starts, int | np.integer):
+        starts = [0, *accumulate(counts[:-1])]
+    elif isinstance(starts, int | np.integer):
         starts = [starts * part for part in range(n_parts)]
-    return Parts(buffer, element, counts, numbers(starts, n_parts))
+    parts = tuple(zip(counts, numbers(starts, n_parts), strict=True))
+    first = min((start for count, start in parts if count), default=0)
+    end = max((start + count for count, start in parts if count), default=0)
+    return Message(buffer, element, end - first, first, parts)
 
 
 def _unpacked(spec: Any, pair: Any) -> tuple[Any, Any, Any, Any]:
@@ -167,30 +181,30 @@ def _unpacked(spec: Any, pair: Any) -> tuple[Any, Any, Any, Any]:
     if len(spec) == 2 and isinstance(spec[1], MPI.Datatype | str):
         return spec[0], None, None, spec[1]
     if not 2 <= len(spec) <= 3:
-        raise NotRead
+        raise LeftToMPI
     datatype = spec[2] if len(spec) == 3 else None
     if not isinstance(spec[1], pair):
         return spec[0], spec[1], None, datatype
     if len(spec[1]) != 2:
-        raise NotRead
+        raise LeftToMPI
     return spec[0], spec[1][0], spec[1][1], datatype
 
 
 def _number(value: Any) -> int:
-    if not hasattr(value, "__index__") or index(value) < 0:
-        raise NotRead
+    if type(value) is not int and not hasattr(value, "__index__") or index(value) < 0:
+        raise LeftToMPI
     return index(value)
 
 
 def numbers(values: Any, n: int) -> list[int]:
-    """``n`` numbers that are not negative.  Raises NotRead."""
+    """``n`` numbers that are not negative.  Raises LeftToMPI."""
     if not hasattr(values, "__len__") or len(values) != n:
-        raise NotRead
+        raise LeftToMPI
     return [_number(value) for value in values]
 
 
-def nbytes_of(buffer: Any) -> int:
-    """Bytes of a buffer; 0 of MPI.BOTTOM, which has no end.  Raises NotRead."""
+def _bytes_of(buffer: Any) -> int:
+    """Bytes of a buffer; 0 of MPI.BOTTOM, which has no end.  Raises LeftToMPI."""
     if isinstance(buffer, np.ndarray):
         return buffer.nbytes
     if is_bottom(buffer):
@@ -198,51 +212,43 @@ def nbytes_of(buffer: Any) -> int:
     try:
         return MPI.buffer.frombuffer(buffer, True).nbytes
     except (TypeError, ValueError, BufferError):  # not an array
-        raise NotRead from None
-
-
-def is_bottom(buffer: Any) -> bool:
-    """mpi4py takes None for MPI.BOTTOM."""
-    return buffer is None or isinstance(buffer, MPI.BottomType)
+        raise LeftToMPI from None
 
 
 def _element_of(buffer: Any, datatype: Any) -> Element:
-    """Of the datatype in the argument, or else of the buffer.  Raises NotRead."""
+    """Of the datatype in the argument, or else of the buffer.  Raises LeftToMPI."""
     if isinstance(datatype, MPI.Datatype):
-        return element_of(datatype)
+        return _PREDEFINED.get(_handle_of(datatype)) or _element_of_datatype(datatype)
     if datatype is not None:
-        return element_of(_named(datatype))
+        return _element_of_datatype(_named(datatype))
     if isinstance(buffer, np.ndarray):
-        return NUMPY_DTYPES.get(buffer.dtype) or element_of(_named(buffer.dtype.char))
+        return ELEMENTS.get(buffer.dtype) or _element_of_datatype(_named(buffer.dtype.char))
     try:
         code = memoryview(buffer).format.lstrip("@<")  # mpi4py takes this machine's order alone
     except TypeError:  # of another library
         if not hasattr(buffer, "dtype"):
-            raise NotRead from None
-        return NUMPY_DTYPES[dtype_of(buffer.dtype).numpy]
-    return element_of(_named(code))
+            raise LeftToMPI from None
+        return ELEMENTS[dtype_of(buffer.dtype).numpy]
+    return _element_of_datatype(_named(code))
 
 
 def _named(code: Any) -> MPI.Datatype:
-    """The datatype of a name.  Raises NotRead."""
+    """The datatype of a name.  Raises LeftToMPI."""
     try:
         return MPI.Datatype.fromcode(code)
     except (KeyError, TypeError, ValueError):  # no such name
-        raise NotRead from None
+        raise LeftToMPI from None
 
 
-def element_of(datatype: MPI.Datatype) -> Element:
+def _element_of_datatype(datatype: MPI.Datatype) -> Element:
     """What MPI and mpi4py say of a datatype."""
-    handle = _handle_of(datatype)
-    if handle in _PREDEFINED:
-        return _PREDEFINED[handle]
     if datatype == MPI.DATATYPE_NULL:
-        raise NotRead
+        raise LeftToMPI
     size, extent, basic = datatype.size, datatype.extent, _basic(datatype)
-    known = np.dtype(basic) if basic else None
-    element = Element(size, extent, False, known if known in NUMPY_DTYPES else None, datatype)
+    known = np.dtype(basic) if basic else None  # the very object that arrays of native numbers have
+    element = Element(size, extent, False, known if known in ELEMENTS else None, datatype)
     if datatype.is_predefined:
-        element = _PREDEFINED[handle] = element._replace(is_dense=size == extent)
+        element = _PREDEFINED[_handle_of(datatype)] = element._replace(is_dense=size == extent)
     return element
 
 
@@ -251,8 +257,8 @@ def _basic(datatype: MPI.Datatype) -> str:
     if datatype.is_predefined:
         return datatype.typestr
     inner = datatype.contents[-1]
-    names = {_basic(one) for one in inner}
-    for one in inner:
-        if not one.is_predefined:
-            one.Free()
+    names = {_basic(part) for part in inner}
+    for part in inner:
+        if not part.is_predefined:
+            part.Free()
     return names.pop() if len(names) == 1 else ""

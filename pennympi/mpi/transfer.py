@@ -9,18 +9,20 @@ from __future__ import annotations
 import ctypes
 import os
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mpi4py import MPI
 
-from ..errors import Unsupported
+from ..errors import PeerTimeout, Unsupported
 from ..once import once
-from .mailbox import SINCE, own_page
+from ..settings import setting
+from .page import SINCE, Page, own_page
 
 NAP_S, MOST_NAP_S = 5e-6, 1e-3  # of the thread, in which the program goes on and may wait by itself
 SPIN_S = 2e-3
+LOOK_NS = 250_000_000  # between two looks at a rank's signs of life
 
 
 class Result(NamedTuple):
@@ -40,11 +42,46 @@ class Result(NamedTuple):
 Steps = Generator[None, None, Result]
 
 
+def until(test: Callable[[], Any], result: Callable[[], Result], keep: Any = None) -> Steps:
+    """The steps of a wait for one thing.  keep: what must live until then"""
+    while not test():
+        yield
+    return result()
+
+
+class Overdue:
+    """Gives PeerTimeout once a rank has shown no sign of life for PENNYMPI_TIMEOUT_S: it has ended, or waits itself.
+
+    page: of the rank, None: its life is not known, and the wait has no end;  what: the call, in words
+    """
+
+    def __init__(self, comm: Any, rank: int, page: Page | None, what: str):
+        self._me, self._rank, self._page, self._what = comm.rank, rank, page, what
+        self._since_ns = self._looked_ns = time.monotonic_ns()
+
+    def __call__(self) -> Exception | None:
+        now_ns = time.monotonic_ns()
+        pause_ns = now_ns - self._looked_ns
+        if pause_ns < LOOK_NS:
+            return None
+        self._looked_ns = now_ns
+        timeout_s = setting("PENNYMPI_TIMEOUT_S")
+        if self._page is None or not timeout_s or pause_ns > 8 * LOOK_NS:  # this process was suspended
+            self._since_ns = now_ns
+            return None
+        self._since_ns = max(self._since_ns, self._page.silent_since_ns(self._since_ns))
+        if _waiting:
+            own_page().words[SINCE] = self._since_ns
+        if now_ns - self._since_ns < 1e9 * timeout_s:
+            return None
+        return PeerTimeout(self._me, self._rank, self._what, timeout_s=timeout_s)
+
+
 class Transfer:
     """A call that is under way.
 
     steps:      yields while it has to wait, and returns the Result
-    overdue:    gives the error of a wait that makes no sense any more, as PeerTimeout; else None
+    overdue:    gives the error of a wait that makes no sense any more; else None
     can_cancel: the request of MPI that ``cancel`` cancels, if any
     """
 
@@ -109,13 +146,8 @@ class Transfer:
 
 _under_way: list[Transfer] = []
 _looking, _begun = Lock(), Event()
-_waiting = 0
+_waiting = 0  # threads of this process in ``Transfer.wait``
 _PR_SET_TIMERSLACK = 29
-
-
-def is_waiting() -> bool:
-    """Whether a thread of this process waits in ``Transfer.wait``."""
-    return _waiting > 0
 
 
 def look_at_all() -> None:
@@ -202,7 +234,10 @@ class Request(_Looking, MPI.Request):
 
 
 class Persistent(_Looking, MPI.Prequest):
-    """A persistent call: each Start begins one.  Startall raises MPI.Exception of it."""
+    """A persistent call: each Start begins one.
+
+    ``request.Startall(requests)`` begins several, of MPI's own, too; MPI.Prequest.Startall raises MPI.Exception of it.
+    """
 
     _start: Callable[[], MPI.Request] | None
 
@@ -216,6 +251,11 @@ class Persistent(_Looking, MPI.Prequest):
         begun = self._start()
         self._transfer = getattr(begun, "_transfer", None)
         ctypes.memmove(MPI._addressof(self), MPI._addressof(begun), MPI._sizeof(begun))  # Waitall knows it, too
+
+    @classmethod
+    def Startall(cls, requests: Iterable[MPI.Prequest]) -> None:
+        for request in requests:
+            request.Start()
 
     def Free(self) -> None:
         self._start = None

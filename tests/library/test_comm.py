@@ -5,8 +5,8 @@ import pytest
 from mpi4py import MPI
 
 import pennympi
-from pennympi.mpi import attribute
-from pennympi.mpi.attribute import FROM_BYTES
+from pennympi.mpi import agreement
+from pennympi.mpi.agreement import FROM_BYTES
 from pennympi.settings import SettingError
 
 N = 1000  # elements of a part
@@ -84,6 +84,17 @@ def test_what_goes_by_mpi(comm):
 
 
 @pytest.mark.mpi
+def test_small_messages_go_by_mpi_though_the_program_has_asked_for_the_team(comm):
+    copy = comm.Dup()
+    control = copy.team._job.control
+    before = control.recent().number
+    copy.Bcast(np.ones(1))
+    copy.Allreduce([np.ones(1), 1, MPI.DOUBLE], [np.ones(1), MPI.DOUBLE])
+    assert comm.allgather(control.recent().number - before) == [0] * comm.size
+    copy.Free()
+
+
+@pytest.mark.mpi
 def test_sizes_that_differ_by_rank(comm):
     """All ranks choose the same way if one has a small part of the result, or a result that it does not need."""
     n = FROM_BYTES["Reduce_scatter"] // 8
@@ -147,11 +158,11 @@ def test_a_threshold_that_differs_by_rank(comm, monkeypatch):
 
 @pytest.mark.mpi(min_size=2)
 def test_ranks_ask_alike_where_arrays_lie(comm, monkeypatch):
-    """If a rank has CuPy, the ranks compare their ways at calls number 1, 2, 4 and so on, for every form of arguments."""
-    monkeypatch.setattr(attribute, "_HAS_CUPY", comm.rank == 0)
+    """Where one rank has CuPy they ask at calls number 1, 2, 4 and so on, however each writes its message."""
+    monkeypatch.setattr(agreement, "HAS_CUPY", comm.rank == 0)
     copy, asked = comm.Dup(), []
-    plain = attribute.Attribute.agree
-    monkeypatch.setattr(attribute.Attribute, "agree", lambda *args: asked.append(len(calls)) or plain(*args))
+    plain = agreement.Agreement._any_on_gpu
+    monkeypatch.setattr(agreement.Agreement, "_any_on_gpu", lambda *args: asked.append(len(calls)) or plain(*args))
     calls = []
     for k in range(20):
         calls.append(k)

@@ -1,4 +1,4 @@
-"""Messages of arrays on GPUs by ``pennympi.Comm``: with CuPy if there is a GPU, else with its stand-in."""
+"""Messages and collectives of arrays on GPUs by ``pennympi.Comm``: with CuPy if there is a GPU, else with its stand-in."""
 
 import random
 import re
@@ -23,6 +23,13 @@ def test_random_messages(n_pes):
     """Both kinds of arrays, order, wildcards, probes, and each way to wait."""
     end = launch(n_pes, str(PROGRAMS / "messages_soak.py"), "3", str(random.randrange(1000)), limit_s=60, env=STAND_IN)
     assert end.rc == 0 and end.output.count("messages right") == n_pes, end.output
+
+
+@pytest.mark.parametrize("from_bytes", ["0", "auto"])
+def test_collectives(from_bytes):
+    environment = STAND_IN | {"PENNYMPI_COMM_FROM_BYTES": from_bytes}
+    end = launch(2, str(PROGRAMS / "gpu_collectives.py"), limit_s=60, env=environment)
+    assert end.rc == 0 and end.output.count("right") == 2, end.output
 
 
 FAILING = """

@@ -8,10 +8,10 @@ import numpy as np
 from mpi4py import MPI
 
 import pennympi
-from pennympi.mpi import mailbox
+from pennympi.mpi import page
 
 taken = []
-take_slot = mailbox.take_slot
+take_slot = page.take_slot
 
 
 def counted(*args):
@@ -19,7 +19,7 @@ def counted(*args):
     return taken[-1]
 
 
-mailbox.take_slot = counted
+page.take_slot = counted
 comm = pennympi.Comm(MPI.COMM_WORLD)
 me, n = comm.rank, comm.size
 after, before = (me + 1) % n, (me - 1) % n
@@ -67,7 +67,7 @@ def each_way(size, value):
     send = comm.Isend(x, after, 9)
     comm.Probe(before, 9, status)
     check(status, size, 9)
-    message = pennympi.mpi.comm.Message.Iprobe(comm, before, 9, status)
+    message = comm.Improbe(before, 9, status)
     check(status, size, 9)
     message.Recv(y, status)
     assert (y == want).all()

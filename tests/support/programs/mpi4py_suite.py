@@ -35,7 +35,19 @@ for name, module in hidden.items():
         sys.modules[name] = module
 if has_gpu and which == "comm":
     MPI.COMM_WORLD.team  # noqa: B018  on GPUs the first team has to hold all PEs
-    MPI.Message = pennympi.mpi.comm.Message  # its class methods are called, too
+
+    class Message(pennympi.mpi.comm.Message):
+        """Its class methods are called, too."""
+
+        @classmethod
+        def Probe(cls, comm, *args, **named):
+            return comm.Mprobe(*args, **named)
+
+        @classmethod
+        def Iprobe(cls, comm, *args, **named):
+            return comm.Improbe(*args, **named)
+
+    MPI.Message = Message
     # NumPy 2 refuses -1 as an unsigned number
     fill = arrayimpl.GPUArrayCuPy.__init__
 

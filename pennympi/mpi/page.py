@@ -1,18 +1,21 @@
 """What a process shows the others of its node about its messages between GPUs: a page of words that they map.
 
-A sender leaves the size of a message in a slot of its own page, and the receiver its answer there.  The page also says
-whether the process receives into memory of GPUs: until then no envelope is sent to it (point_to_point.py).
+A message goes itself, or MPI carries an envelope in its place.  Its sender leaves its size in a slot of the sender's own
+page, and its receiver the answer there.  The page also says whether the process receives into memory of GPUs: until then
+no envelope is sent to it (messages.py).
 """
 
 from __future__ import annotations
 
 import mmap
 import os
+import struct
 import time
 from collections import deque
 from functools import cache
 from typing import NamedTuple
 
+import numpy as np
 from mpi4py import MPI
 
 from ..job.process import Process, halted, this_process
@@ -25,6 +28,11 @@ RECEIVES, SINCE, GPUS, ALLOCATIONS = 0, 1, 8, 8 + N_GPUS
 SLOTS = ALLOCATIONS + N_ALLOCATIONS
 STATE, SIZE, TAG, RECEIVER = range(4)  # the words of a slot; the receiver's process
 FREE, SENT, TAKEN, FAILED = range(4)  # its states
+# An envelope has LEAST_BYTES and one more for each number of its slot, so that the size of one that is still under way
+# says where the size of the message stands.  No smaller message, and no smaller receive, is one.
+LEAST_BYTES = 256
+MOST_BYTES = LEAST_BYTES + N_SLOTS - 1
+_FORM = struct.Struct("<16s5q64s")  # magic, bytes of the message, start, offset, number, PE, handle
 
 
 class Card(NamedTuple):
@@ -51,8 +59,7 @@ class Page:
 
     def silent_since_ns(self, since_ns: int) -> int:
         """The last sign of life: now, while the process runs and does not wait itself; else since when it has waited."""
-        own = own_page().card.process
-        if halted((own, self.card.process), 0, 1):
+        if halted((own_page().card.process, self.card.process), 0, 1):
             return since_ns
         return self.words[SINCE] or time.monotonic_ns()
 
@@ -69,10 +76,10 @@ def own_page() -> Page:
 def page_of(card: Card | None) -> Page | None:
     """The page of a process; None where it has none, is on another node, or can't be opened."""
     own = own_page()
-    if card is None:
+    if card is None or card == own.card:
+        return card and own
+    if card.process.node != own.card.process.node:
         return None
-    if card == own.card or card.process.node != own.card.process.node:
-        return own if card == own.card else None
     try:
         fd = os.open(card.path, os.O_RDWR | os.O_CLOEXEC)
     except OSError:
@@ -102,10 +109,47 @@ def release_slot(number: int) -> None:
     _free_slots.append(number)
 
 
-def cards_of_part(cards: list[Card | None], whole: MPI.Intracomm, part: MPI.Intracomm) -> list[Card | None]:
-    """The cards of the ranks of a communicator that was made from another one."""
-    wholes, parts = whole.Get_group(), part.Get_group()
-    ranks = parts.Translate_ranks(list(range(parts.size)), wholes)
-    wholes.Free()
-    parts.Free()
-    return [cards[rank] if rank >= 0 else None for rank in ranks]
+class Location(NamedTuple):
+    """Where bytes lie on a GPU, as another process of the node finds them.
+
+    start:  of the allocation, in its process;  offset: of the bytes in it, or in the symmetric heap
+    number: of the allocation, which no later one of the process has
+    pe:     the PE of the heap, -1: they are not in it;  handle: CUDA's for other processes
+    """
+
+    start: int
+    offset: int
+    number: int
+    pe: int
+    handle: bytes = b""
+
+
+class Envelope(NamedTuple):
+    """What travels by MPI in place of a message.  slot: its number in the sender's page"""
+
+    n_bytes: int
+    location: Location
+    slot: int
+
+    def packed(self) -> bytes:
+        """The bytes that travel."""
+        packed = _FORM.pack(own_page().card.magic, self.n_bytes, *self.location)
+        return packed.ljust(LEAST_BYTES + self.slot, b"\0")
+
+
+def opened(landed: np.ndarray, page: Page | None) -> Envelope | None:
+    """The envelope in what a process has sent; None: it is the message itself."""
+    if page is None or not LEAST_BYTES <= landed.size <= MOST_BYTES:
+        return None
+    magic, n_bytes, *location = _FORM.unpack_from(landed.data)
+    return Envelope(n_bytes, Location(*location), landed.size - LEAST_BYTES) if magic == page.card.magic else None
+
+
+def put_true_size(status: MPI.Status, page: Page | None) -> None:
+    """Where a probe has found an envelope, the status says the size of the message.  page: of the status's source"""
+    number = status.Get_count(MPI.BYTE) - LEAST_BYTES
+    if page is None or not 0 <= number < N_SLOTS:
+        return
+    slot = page.slot(number)
+    if (slot[STATE], slot[TAG], slot[RECEIVER]) == (SENT, status.tag, own_page().card.process.pid):
+        status.Set_elements(MPI.BYTE, int(slot[SIZE]))

@@ -1,9 +1,9 @@
-"""The team of a communicator: an attribute of its handle, which all wrappers of the handle share and MPI deletes."""
+"""What the ranks of a communicator have agreed on: an attribute of its handle, which all wrappers share, and MPI ends."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Iterable
 from importlib.util import find_spec
 from typing import Any
 
@@ -12,68 +12,96 @@ from mpi4py import MPI
 
 from ..errors import NotInitialized, Unsupported
 from ..job import exits
+from ..job.rendezvous import Meetings
 from ..once import once
 from ..settings import SettingError, setting
 from ..start import init
 from ..team import Team
-from .calls import NEVER, TABLE, at_once
-from .mailbox import Card, Page, own_page, page_of
+from .message import LeftToMPI, is_on_gpu
+from .page import Card, Page, own_page, page_of
+from .table import NEVER, TABLE
 
 FROM_BYTES = {name: row.from_bytes for name, row in TABLE.items()}
-_HAS_CUPY = find_spec("cupy") is not None  # else no array lies on a GPU
+HAS_CUPY = find_spec("cupy") is not None  # else no array lies on a GPU
 
 
-class Attribute:
+class Agreement:
     """What the ranks of one communicator have agreed on.
 
-    team:       None before there is one;  can_have_team: as far as is known
+    team:       None before there is one;  team_on_host: the same, if it runs on CPUs
     from_bytes: by collective, from which size on a message of the host goes by the team
-    at_once:    see calls.py; empty without a team
-    cards:      of the ranks, None where one has no CuPy; None: they have not introduced themselves
     left:       calls of smaller messages until the ranks tell one another again whether their arrays lie on GPUs; None:
                 they never do
+    cards:      of the ranks, None where one has no CuPy; None: they have not introduced themselves
     """
-
-    __slots__ = ("_calls", "_pages", "_why_none", "at_once", "can_have_team", "cards", "from_bytes", "left", "team")
 
     def __init__(self) -> None:
         self.team: Team | None = None
+        self.team_on_host: Team | None = None
         self.from_bytes = dict.fromkeys(TABLE, 0)
         self.left: int | None = 0
-        self.at_once: dict[str, Callable[..., None]] = {}
         self.cards: list[Card | None] | None = None
         self._pages: dict[int, Page | None] = {}
         self._calls = 0
         self._why_none = ""
-        self.can_have_team = True
+        self._can_have_team = True  # as far as is known
 
-    def agree(self, comm: MPI.Intracomm, on_gpu: bool) -> bool:
+    def team_for(self, comm: MPI.Intracomm, name: str, n_bytes: int, args: Iterable[Any]) -> Team:
+        """The team that does a call.  Collective.  Raises, on all ranks, LeftToMPI, and as ``make_team``."""
+        on_gpu = None
+        if self.team is None:
+            if self.left == 0:
+                on_gpu = self._any_on_gpu(comm, args)
+            if not on_gpu and n_bytes < self.from_bytes[name]:
+                raise LeftToMPI
+        team = self.team_or_none(comm)
+        if team is not None and team is not self.team_on_host:
+            if self._any_on_gpu(comm, args) if on_gpu is None else on_gpu:
+                return team
+        elif team is not None and n_bytes >= self.from_bytes[name]:
+            return team
+        raise LeftToMPI
+
+    def count(self) -> bool:
+        """Whether one more call of a small message goes by MPI before they ask; all ranks count the same calls."""
+        if not self.left:
+            return self.left is None
+        self.left -= 1
+        return True
+
+    def _any_on_gpu(self, comm: MPI.Intracomm, args: Iterable[Any]) -> bool:
         """Whether an array of any rank lies on a GPU.  Collective.  Raises SettingError.
 
         Before there is a team they ask at calls number 1, 2, 4, 8 and so on, where one of them has CuPy.
         """
         from_bytes = setting("PENNYMPI_COMM_FROM_BYTES")
         compared = -1 if from_bytes is None else from_bytes
-        words = np.array([on_gpu, _HAS_CUPY, compared, -compared])
+        words = np.array([any(map(is_on_gpu, args)), HAS_CUPY, compared, -compared])
         self.introduce(comm)
         request = MPI.Intracomm.Iallreduce(comm, MPI.IN_PLACE, words, MPI.MAX)
         if self.team is None:
             request.Wait()
         elif not request.Test():
-            self.team._job.wait(request.Test, lambda: [], "comparison of where arrays lie")
+            deadline = Meetings(comm, setting("PENNYMPI_TIMEOUT_S"))
+            deadline.wait(request.Test, lambda: [], "comparison of where arrays lie")
         any_on_gpu, any_has_cupy, most, least = words.tolist()
         if most != -least:
             raise SettingError("PENNYMPI_COMM_FROM_BYTES differs between ranks: set it to the same value on every rank")
         if self.team is None:
-            self.from_bytes = FROM_BYTES if from_bytes is None else dict.fromkeys(TABLE, from_bytes)
+            self._read_from_bytes()
             self.left = max(1, self._calls) if any_has_cupy else None
             self._calls += self.left or 0
         return bool(any_on_gpu)
 
+    def _read_from_bytes(self) -> None:
+        """The setting, which the ranks have compared."""
+        from_bytes = setting("PENNYMPI_COMM_FROM_BYTES")
+        self.from_bytes = FROM_BYTES if from_bytes is None else dict.fromkeys(TABLE, from_bytes)
+
     def introduce(self, comm: MPI.Intracomm) -> None:
         """The ranks show one another their cards.  Collective; a second call does nothing."""
         if self.cards is None:
-            self.cards = MPI.Intracomm.allgather(comm, own_page().card if _HAS_CUPY else None)
+            self.cards = MPI.Intracomm.allgather(comm, own_page().card if HAS_CUPY else None)
 
     def page(self, rank: int) -> Page | None:
         """A rank's page, where it is known and on this node."""
@@ -83,36 +111,32 @@ class Attribute:
             self._pages[rank] = page_of(self.cards[rank])
         return self._pages[rank]
 
-    def count(self) -> bool:
-        """Whether one more call of a small message goes by MPI before they do; all ranks count the same calls."""
-        if not self.left:
-            return False
-        self.left -= 1
-        return True
-
     def make_team(self, comm: MPI.Intracomm) -> Team:
         """The team, made if there is none.  Collective.  Raises as ``pennympi.init``."""
         if self.team is None:
             if self._why_none:
                 raise NotInitialized(self._why_none)
             self.team = init(MPI.Intracomm(comm))
-            on_gpu = self.team.backend == "cuda"  # then they ask at each call
-            self.left, self.at_once = 0 if on_gpu else None, at_once(self.team)
+            self._read_from_bytes()
+            if self.team.backend == "host":
+                self.team_on_host, self.left = self.team, None
+            else:
+                self.left = 0  # they ask at each call
         return self.team
 
     def team_or_none(self, comm: MPI.Intracomm) -> Team | None:
         """The team; None, the first time with a warning, where these ranks can have none.  Collective."""
         try:
-            return self.make_team(comm) if self.can_have_team else None
+            return self.make_team(comm) if self._can_have_team else None
         except Unsupported as reason:  # on every rank
-            self.can_have_team = False
+            self._can_have_team = False
             warnings.warn(f"{reason}; until then its calls go by MPI", stacklevel=5)
             self.from_bytes, self.left = dict.fromkeys(TABLE, NEVER), None
             return None
 
     def end(self) -> None:
         """End the team, which its communicator ends with.  Collective; a second call does nothing."""
-        team, self.team, self.at_once = self.team, None, {}
+        team, self.team, self.team_on_host = self.team, None, None
         self._why_none = "this communicator was freed, and its team with it: wrap one that lives in pennympi.Comm"
         if team is not None and not exits.has_stopped():  # else MPI ends, and the memory with the process
             team.finalize()
@@ -121,14 +145,16 @@ class Attribute:
 @once
 def _key() -> int:
     """The key of the attribute, which Dup does not copy."""
-    return MPI.Comm.Create_keyval(delete_fn=lambda comm, key, attribute: attribute.end())
+    return MPI.Comm.Create_keyval(delete_fn=lambda comm, key, agreement: agreement.end())
 
 
-def attribute_of(comm: MPI.Intracomm) -> Attribute:
-    """The attribute of a communicator that is not null."""
-    found: Any = MPI.Comm.Get_attr(comm, _key())
-    if found is None:
-        found = Attribute()
-        MPI.Comm.Set_attr(comm, _key(), found)
-    assert isinstance(found, Attribute)
-    return found
+def agreement_of(comm: MPI.Intracomm) -> Agreement:
+    """The agreement of a communicator; one of no effect where that is null."""
+    if comm == MPI.COMM_NULL:
+        return Agreement()
+    agreement: Any = MPI.Comm.Get_attr(comm, _key())
+    if agreement is None:
+        agreement = Agreement()
+        MPI.Comm.Set_attr(comm, _key(), agreement)
+    assert isinstance(agreement, Agreement)
+    return agreement

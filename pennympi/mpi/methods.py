@@ -1,0 +1,132 @@
+"""Which way a method of mpi4py goes that takes a buffer.
+
+An MPI that is not built for CUDA reads an address of a GPU as one of the host, and the process dies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from inspect import Parameter, signature
+from typing import Any
+
+from numpy import ndarray
+
+from . import messages
+from .message import ON_HOST, LeftToMPI, is_in_place, is_on_gpu
+from .messages import OF_COMM, OF_MESSAGE, noted
+from .page import LEAST_BYTES
+from .staging import begun, refuse, staged
+from .table import TABLE, Row
+from .transfer import Persistent
+
+Method = Callable[..., Any]
+_BUFFERS = ("buf", "sendbuf", "recvbuf")
+_BLOCKING = ("Recv", "Sendrecv", "Sendrecv_replace")
+
+
+def collective(name: str, row: Row, by_mpi: Method, otherwise: Method) -> Method:
+    """A method of the table.  The first thing that it looks at is the size of the message: a small one goes by MPI.
+
+    by_mpi:    takes the arguments
+    otherwise: a call that is not small: takes (comm, agreement, bytes, *arguments)
+    """
+    buffers = _buffers(by_mpi)
+    sized = buffers[row.sized]
+    read = sized if len(buffers) == 1 or row.sized else "recvbuf if is_in_place(sendbuf) else sendbuf"
+    n_parts = "self.size" if row.in_parts else "1"
+    lines = [
+        "agreement = self._agreement or self._agree()",
+        "try:",
+        f" n_bytes = {sized}.nbytes if type({sized}) is ndarray else size({read}, {n_parts})",
+        "except LeftToMPI:",
+        " return by_mpi(self, ARGUMENTS)",
+        f"if n_bytes < agreement.from_bytes['{name}'] and (agreement.left is None or agreement.count()):",
+        " return by_mpi(self, ARGUMENTS)",
+        "if agreement.team_on_host is not None and by_plain(agreement.team_on_host, ARGUMENTS):",
+        " return",
+        "return otherwise(self, agreement, n_bytes, ARGUMENTS)",
+    ]
+    names = {"by_mpi": by_mpi, "by_plain": row.by_plain, "otherwise": otherwise, "size": row.size}
+    return _method(by_mpi, lines, names | {"LeftToMPI": LeftToMPI, "is_in_place": is_in_place})
+
+
+def for_gpus(methods: dict[str, Method]) -> dict[str, Method]:
+    """Those methods of mpi4py's that take a buffer, for arrays on GPUs, too."""
+    own = OF_COMM if "Send" in methods else OF_MESSAGE
+    taking = {name: method for name, method in methods.items() if _buffers(method)}
+    return {name: _for_gpus(plain, _on_gpu(name, taking, own), name in own) for name, plain in taking.items()}
+
+
+def _on_gpu(name: str, methods: dict[str, Method], of_messages: dict[str, Method]) -> Method:
+    """What a method does with an array on a GPU: it takes (comm, *arguments)."""
+    plain = methods[name]
+    if name.endswith("_init"):
+        begins = f"I{name.removesuffix('_init').lower()}"
+        if begins not in methods:
+            return refuse(plain)
+        begin, n_args = _on_gpu(begins, methods, of_messages), len(_parameters(methods[begins]))  # and no Info after them
+        return lambda comm, *args: Persistent(lambda: begin(comm, *args[:n_args]))
+    if name == "Attach_buffer":
+        return refuse(plain)
+    for table_name, row in TABLE.items():
+        if name == f"I{table_name.lower()}":
+            return begun(row, plain)
+    if name not in of_messages:
+        return staged(plain)
+
+    def message(comm: Any, *args: Any) -> Any:
+        try:
+            return of_messages[name](comm, *args)
+        except LeftToMPI:
+            return plain(comm, *args)
+
+    return message
+
+
+def _for_gpus(plain: Method, on_gpu: Method, is_message: bool) -> Method:
+    """The method of mpi4py, but ``on_gpu`` where an argument is an array on a GPU, or a message may be an envelope."""
+    buffers, names = _buffers(plain), [parameter.name for parameter in _parameters(plain)]
+    receives = is_message and "recv" in plain.__name__.lower() or plain.__name__ == "Recv_init"
+    place = names.index("recvbuf" if "recvbuf" in names else "buf")
+    by_mpi = noted(plain) if receives and plain.__name__ not in _BLOCKING else plain
+
+    def otherwise(comm: Any, *args: Any) -> Any:
+        if receives and messages.takes_envelopes:
+            received = args[place]
+            if type(received) is not ndarray or received.nbytes >= LEAST_BYTES:  # an envelope fits into it
+                return on_gpu(comm, *args)
+        return (on_gpu if any(map(is_on_gpu, args)) else by_mpi)(comm, *args)
+
+    knows_of_none = ["not messages.takes_envelopes"] * receives
+    on_host = [f"type({buffer}) in ON_HOST" for buffer in buffers]
+    at_once = f"if {' and '.join([*on_host, *knows_of_none])}:"
+    lines = [at_once, " return by_mpi(self, ARGUMENTS)", "return otherwise(self, ARGUMENTS)"]
+    return _method(plain, lines, {"by_mpi": by_mpi, "otherwise": otherwise, "messages": messages})
+
+
+def _parameters(plain: Method) -> list[Parameter]:
+    return list(signature(plain).parameters.values())[1:]
+
+
+def _buffers(plain: Method) -> list[str]:
+    return [name for name in signature(plain).parameters if name in _BUFFERS]
+
+
+def _method(plain: Method, lines: Sequence[str], names: dict[str, Any]) -> Method:
+    """A method with the parameters of mpi4py's.
+
+    It is made of text, for each method in its own words: one for all, which took *arguments, would take 0.2 us more.
+    lines: of its body, in which ARGUMENTS stands for those parameters;  names: what else they know
+    """
+    parameters = _parameters(plain)
+    has_default = [parameter.default is not Parameter.empty for parameter in parameters]
+    heading = ", ".join(
+        f"{parameter.name}=DEFAULTS[{place}]" if has_default[place] else parameter.name
+        for place, parameter in enumerate(parameters)
+    )
+    body = "\n ".join(lines).replace("ARGUMENTS", ", ".join(parameter.name for parameter in parameters))
+    names = {"DEFAULTS": [parameter.default for parameter in parameters], "ON_HOST": ON_HOST, "ndarray": ndarray, **names}
+    exec(f"def {plain.__name__}(self, {heading}):\n {body}", names)
+    method: Method = wraps(plain)(names[plain.__name__])
+    return method
