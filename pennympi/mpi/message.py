@@ -11,13 +11,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from mpi4py import MPI
 
-from ..arrays.dlpack import CUDA, CUDA_MANAGED
+from ..arrays import dlpack
+from ..arrays.dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED
 from ..arrays.dtypes import ALL, dtype_of
+from ..errors import Unsupported
 
 _SPECS = (list, tuple)  # quicker than their union
 ON_HOST = frozenset({np.ndarray, bytearray, bytes, memoryview, mmap, MPI.InPlaceType, MPI.BottomType, type(None)})
 _handle_of = MPI._handleof
 _DEVICE = (2, 3)  # cudaMemoryTypeDevice, cudaMemoryTypeManaged
+_DEVICES = (CPU, CUDA, CUDA_HOST, CUDA_MANAGED)
 
 
 class LeftToMPI(Exception):
@@ -226,9 +229,14 @@ def _element_of(buffer: Any, datatype: Any) -> Element:
     try:
         code = memoryview(buffer).format.lstrip("@<")  # mpi4py takes this machine's order alone
     except TypeError:  # of another library
-        if not hasattr(buffer, "dtype"):
+        if hasattr(buffer, "dtype"):
+            return ELEMENTS[dtype_of(buffer.dtype).numpy]
+        if not hasattr(buffer, "__dlpack__"):
             raise LeftToMPI from None
-        return ELEMENTS[dtype_of(buffer.dtype).numpy]
+        try:
+            return ELEMENTS[dlpack.read(buffer, False, _DEVICES)[2].numpy]
+        except (Unsupported, ValueError):
+            raise LeftToMPI from None
     return _element_of_datatype(_named(code))
 
 

@@ -79,6 +79,9 @@ def _on_gpu(name: str, methods: dict[str, Method], of_messages: dict[str, Method
         try:
             return of_messages[name](comm, *args)
         except LeftToMPI:
+            if any(map(is_on_gpu, args)):
+                what = "of the message lies on a GPU and can't be read: give the array, or [x, count, MPI.DOUBLE]"
+                raise TypeError(f"{name}: an array {what}") from None
             return plain(comm, *args)
 
     return message

@@ -1,4 +1,4 @@
-"""Messages and collectives of arrays on GPUs by ``pennympi.Comm``: with CuPy if there is a GPU, else with its stand-in."""
+"""Messages and collectives of arrays on GPUs by ``pennympi.Comm``: with CuPy, or without a GPU with its stand-in."""
 
 import random
 import re
