@@ -43,7 +43,7 @@ def test_everything_at_once(turns, end_s, choose, record_property):
 def test_a_pe_fails(turns, choose, record_property):
     """A PE raises, exits, is killed, interrupted or stopped: the job ends in time and leaves nothing."""
     faults, places, jobs = choose.sample(list(PROMISES), len(PROMISES)), choose.sample(PLACES, len(PLACES)), 0
-    for turn in turns:  # the numbers of the lists' elements have no common divisor
+    for turn in turns:  # the lengths of both lists have no common divisor
         fault, where, n = faults[turn % len(faults)], places[turn % len(places)], choose.randint(2, 8)
         if fault == "SIGSTOP" and where in ("mpi", "computing"):
             where = "gather"  # the library has no deadline where no PE waits in it

@@ -66,8 +66,7 @@ def drawn(random, shape, dtype):
 
 
 def of_groups(random, box, n):
-    """A random range of whole groups of n points in z, the first of which begins at z = 1; the box's end may cut the
-    last."""
+    """A random part of a box in z, cut between groups of n points; the first group begins at z = 1."""
     first = 1 + n * random.randint(0, (box.z1 - 2) // n)
     return box._replace(z0=first, z1=min(first + n * random.randint(1, 40), box.z1))
 

@@ -89,7 +89,7 @@ def test_machine_code():
     options = {"bounds": made.bounds, "fused": False, "shared_bytes": made.shared_bytes}
     code = ptx_of(made.kernel, elements=TABLE["float64"], **options)
     assert not re.search(r"\bcall\b|\.local\b", code)
-    assert len(re.findall(r"\bbar(?:rier)?\.sync\b", code)) == 8  # warps of different sides have their own
+    assert len(re.findall(r"\bbar(?:rier)?\.sync\b", code)) == 8  # the branches of different warps count separately
     assert "st.volatile.global.v4.u32" in code and "ld.volatile.global.v4.u32" in code
     assert "red.global.add.u64" in code
 
