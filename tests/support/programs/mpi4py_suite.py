@@ -35,19 +35,9 @@ for name, module in hidden.items():
         sys.modules[name] = module
 if has_gpu and which == "comm":
     MPI.COMM_WORLD.team  # noqa: B018  on GPUs the first team has to hold all PEs
-
-    class Message(pennympi.mpi.comm.Message):
-        """Its class methods are called, too."""
-
-        @classmethod
-        def Probe(cls, comm, *args, **named):
-            return comm.Mprobe(*args, **named)
-
-        @classmethod
-        def Iprobe(cls, comm, *args, **named):
-            return comm.Improbe(*args, **named)
-
-    MPI.Message = Message
+    Message = MPI.Message = pennympi.mpi.comm.Message
+    Message.Probe = classmethod(lambda cls, comm, *args, **named: comm.Mprobe(*args, **named))
+    Message.Iprobe = classmethod(lambda cls, comm, *args, **named: comm.Improbe(*args, **named))
     # NumPy 2 refuses -1 as an unsigned number
     fill = arrayimpl.GPUArrayCuPy.__init__
 
