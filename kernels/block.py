@@ -8,8 +8,8 @@ Addresses, byte counts and element counts are int64.  An address belongs to *thi
 writes to a peer takes the local address of the symmetric object and the number of the PE, as in OpenSHMEM.  ``ctx`` is
 the handle of this PE; kernels only pass it on.
 
-All threads of a block call a primitive together, except ``lanes``, ``single_thread``, ``is_leader``, ``load``, ``store``,
-``product``, ``multiply_add``, ``bits`` and ``add_shared``, which a thread may call alone.  Four rules keep a kernel
+All threads of a block call a primitive together, except those that a thread may call alone (``BY_ONE_THREAD`` in
+``pennympi/compile/threads.py``), such as ``lanes``, ``load``, ``store`` and ``add_shared``.  Four rules keep a kernel
 right on both devices:
 
 1. A block waits only for the block of the same index on a peer, so that a CPU PE may run its blocks one after another.

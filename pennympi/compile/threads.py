@@ -15,7 +15,7 @@ BY_ONE_THREAD = {
 
 
 def misplaced(tree: ast.AST, value_of: Callable[[ast.expr], Any]) -> tuple[ast.Call, str] | None:
-    """The first call in a loop over lanes, or behind is_leader(), that all threads of the block must make; and why.
+    """The first call in a loop over lanes, or under `if is_leader()`, that all threads of the block must make; and why.
 
     value_of: the value of an expression, where it is known
     """

@@ -2,9 +2,9 @@
 
 What travels by MPI, in the order and with the tag of the message, is the message itself, or an envelope.  Then the
 receiver copies from the sender's memory, and writes its answer into the slot.  A message goes itself where it is small,
-where other processes can't reach its memory, and to a process that has not said that it takes envelopes.
+where other processes can't reach its memory, and to a process that has not announced that it takes envelopes.
 
-**A process says that it takes envelopes when it first receives into memory of a GPU, once no receive of its own that
+**A process announces that it takes envelopes when it first receives into memory of a GPU, once no receive of its own that
 knows of none is under way.  From then on all its receives through Comm know of them, into memory of the host, too.**
 """
 
@@ -81,7 +81,7 @@ def _warn_of_host(n_bytes: int, is_far: bool) -> None:
 
 
 # Receives ------------------------------------------------------------------------------
-takes_envelopes = False  # whether this process has said that it takes them
+takes_envelopes = False  # whether this process has announced it
 _unaware: list[MPI.Request] = []  # receives that know of none
 
 

@@ -1,5 +1,6 @@
 """Lines of a GPU, the text run for each thread on bytes of NumPy: every byte of the lines, and no other."""
 
+from functools import partial
 from random import Random
 from types import FunctionType, SimpleNamespace
 
@@ -8,41 +9,46 @@ import pytest
 
 pytest.importorskip("numba_cuda", reason="numba-cuda is not installed")
 
-from pennympi.cuda.device import line_packets, packet_data
+from pennympi.cuda.device import line_packets
 from pennympi.cuda.device import lines as room
 from pennympi.kernels.packets import GROUP_DATA_BYTES
 from pennympi.kernels.records import Lines, Message
 
 THREADS = 32
+PUT = ("offsets", "move_1", "move_4", "put_lines")
 
 
-def run(memory, dst, src, lines):
-    """The body of every thread of a block; stores of more than a byte must be aligned."""
+def run(module, names, memory, calls, **stand_ins):
+    """Make the calls, (function, arguments), for every thread of a block; stores must be aligned.
+
+    names: of the functions that run as they are written;  stand_ins: what takes the place of others
+    Returns the stores, (address, bytes).
+    """
     stored = []
 
-    def load(address, nbytes):
-        assert address % nbytes == 0
-        return memory[address : address + nbytes].copy()
+    def load(n, address):
+        assert address % n == 0
+        return int.from_bytes(memory[address : address + n].tobytes(), "little")
 
-    def store(address, value):
-        assert address % len(value) == 0
-        memory[address : address + len(value)] = value
-        stored.append((address, len(value)))
+    def store(n, address, value):
+        assert address % n == 0
+        memory[address : address + n] = np.frombuffer((value & (1 << 8 * n) - 1).to_bytes(n, "little"), np.uint8)
+        stored.append((address, n))
 
-    units = {"load_pair": 16, "load_word": 8, "load_4": 4, "load_1": 1}
-    names = {name: lambda address, n=n: load(address, n) for name, n in units.items()}
-    names |= dict.fromkeys(("store_pair", "store_word", "store_4", "store_1"), store)
-    names |= {"copy_one_16": lambda to, at: store(to, load(at, 16)), "divide_32": lambda x, y: x // y}
-    names |= {"peer_address": lambda ctx, address, pe: address, "GAVE_UP": 0}
     cuda = SimpleNamespace(blockDim=SimpleNamespace(x=THREADS), threadIdx=SimpleNamespace(x=0), syncthreads=lambda: None)
-    space = {**vars(room), **names, "cuda": cuda}
-    for name in ("offsets", "move_1", "move_4", "put_lines"):
-        space[name] = FunctionType(getattr(room, name).__code__, space)
-    gave_up = space["load_word"]
-    space["load_word"] = lambda address: 0 if address == 0 else gave_up(address)  # the word GAVE_UP of ctx 0
-    for thread in range(THREADS):
-        cuda.threadIdx.x = thread
-        space["put_lines"](0, dst, src, lines, 0)
+    cuda.syncwarp, cuda.all_sync = (lambda mask: None), (lambda mask, holds: holds)
+    space = {**vars(module), "cuda": cuda, "divide_32": lambda x, y: x // y, "GAVE_UP": 0}
+    space |= {"peer_address": lambda ctx, address, pe: address, "copy_one_16": lambda to, at: store(16, to, load(16, at))}
+    for name, n in {"pair": 16, "word": 8, "4": 4, "1": 1}.items():
+        space |= {f"load_{name}": partial(load, n), f"store_{name}": partial(store, n)}
+    space["load_word"] = lambda address: load(8, address) if address else 0  # the word GAVE_UP of ctx 0
+    space |= stand_ins
+    for name in names:
+        space[name] = FunctionType(getattr(module, name).__code__, space)
+    for name, arguments in calls:
+        for thread in range(THREADS):
+            cuda.threadIdx.x = thread
+            space[name](*arguments)
     return stored
 
 
@@ -62,7 +68,7 @@ def test_lines_of_any_shape(unit):
             start, into = src + plane * src_plane + row * src_row, dst + plane * dst_plane + row * dst_row
             right[into : into + nbytes] = memory[start : start + nbytes]
         shape = (rows, nbytes, dst_plane, dst_row, src_plane, src_row, first, stop)
-        stored = run(memory, dst, src, Lines(*shape))
+        stored = run(room, PUT, memory, [("put_lines", (0, dst, src, Lines(*shape), 0))])
         assert (memory == right).all(), shape
         assert sum(n for _, n in stored) == (stop - first) * nbytes and len({at for at, _ in stored}) == len(stored)
         if unit != 2:
@@ -70,39 +76,25 @@ def test_lines_of_any_shape(unit):
 
 
 def through_packets(memory, dst, src, lines, nbytes):
-    """Send groups of packets and receive them, for every thread of a block."""
+    """Send groups of packets and receive them."""
     inbox = {}
 
-    def loaded(n):
-        return lambda address: int.from_bytes(memory[address : address + n].tobytes(), "little", signed=n > 1)
+    def send_part(to, i, pair, epoch):
+        inbox[to + 16 * i] = pair[0], epoch if i & 7 == 7 else pair[1]
 
-    def stored(n):
-        def store(address, value):
-            assert address % n == 0
-            memory[address : address + n] = np.frombuffer((value & (1 << 8 * n) - 1).to_bytes(n, "little"), np.uint8)
-
-        return store
-
-    sizes = {"word": 8, "4": 4, "1": 1}
-    names = {f"load_{name}": loaded(n) for name, n in sizes.items()} | {
-        f"store_{name}": stored(n) for name, n in sizes.items()
-    }
-    names |= {"divide_32": lambda x, y: x // y, "peer_address": lambda ctx, address, pe: address}
-    names |= {"poisoned": lambda ctx, epoch: epoch, "data_offset": packet_data.data_offset}
-    names |= {
-        "send_part": lambda to, i, pair, epoch: inbox.update({to + 16 * i: (pair[0], epoch if i & 7 == 7 else pair[1])})
-    }
-    names |= {"poll_pair": inbox.get}
-    names |= {"take": lambda ctx, slot, i, epoch, pe: inbox[slot + 16 * i]}
-    cuda = SimpleNamespace(blockDim=SimpleNamespace(x=THREADS), threadIdx=SimpleNamespace(x=0), syncthreads=lambda: None)
-    cuda.syncwarp, cuda.all_sync = (lambda mask: None), (lambda mask, holds: holds)
-    space = {**vars(line_packets), **names, "cuda": cuda}
-    for name in ("unit_bytes", "place", "gathered", "gathered_pair", "scattered_pair", "send_lines", "receive_lines"):
-        space[name] = FunctionType(getattr(line_packets, name).__code__, space)
-    for name, message in (("send_lines", Message(0, src, nbytes, 0)), ("receive_lines", Message(dst, 0, nbytes, 0))):
-        for thread in range(THREADS):
-            cuda.threadIdx.x = thread
-            space[name](0, message, lines, 1)
+    run(
+        line_packets,
+        ("unit_bytes", "place", "gathered", "gathered_pair", "scattered_pair", "send_lines", "receive_lines"),
+        memory,
+        [
+            ("send_lines", (0, Message(0, src, nbytes, 0), lines, 1)),
+            ("receive_lines", (0, Message(dst, 0, nbytes, 0), lines, 1)),
+        ],
+        poisoned=lambda ctx, epoch: epoch,
+        send_part=send_part,
+        poll_pair=inbox.get,
+        take=lambda ctx, slot, i, epoch, pe: inbox[slot + 16 * i],
+    )
 
 
 @pytest.mark.parametrize("unit", [8, 4, 2, 1])

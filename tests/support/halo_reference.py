@@ -6,7 +6,7 @@ import numpy as np
 
 
 def with_halos(grid, pe, points, corners, untouched):
-    """PE pe's array after an exchange: ``points`` of the whole grid; ``untouched`` at points that nobody sends.
+    """PE pe's array after an exchange: ``points`` of the whole grid; ``untouched`` at points that no PE sends.
 
     grid: a ``pennympi.stencil.grid.decomposition.Decomposition``
     """

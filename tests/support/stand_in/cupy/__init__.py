@@ -33,9 +33,6 @@ class ndarray:
     def __dlpack__(self, stream=None):
         return self.host.__dlpack__()
 
-    def __dlpack_device__(self):
-        return 2, 0  # kDLCUDA
-
     def _like(self, host):
         new = object.__new__(ndarray)
         address = host.__array_interface__["data"][0]
