@@ -129,15 +129,17 @@ input()
 """
     with subprocess.Popen([sys.executable, "-c", holder], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         process.stdout.readline()
+        capfd.readouterr()
         begin = time.monotonic()
         assert made("a")[1]
-        assert 0.9 < time.monotonic() - begin < 1.9
+        assert time.monotonic() - begin > 0.9
         assert capfd.readouterr().err == f"pennympi: compiling one; later runs load it from {folder}\n", "while it waits"
         path.unlink()
         process.kill()
+    monkeypatch.setenv("PENNYMPI_TIMEOUT_S", "600")
     begin = time.monotonic()
     assert made("a")[1]
-    assert time.monotonic() - begin < 0.5
+    assert time.monotonic() - begin < 60
 
 
 def test_many_processes_make_it_once(folder):
