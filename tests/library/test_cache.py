@@ -202,10 +202,10 @@ def test_a_folder_that_is_not_this_users_alone_is_not_used(folder, recwarn, monk
 
 def test_a_line_names_what_takes_long_to_compile(folder, monkeypatch, capfd):
     """The line comes after a while of compiling, of one kernel or of several."""
-    monkeypatch.setattr(cache, "SILENT_S", 0.2)
+    monkeypatch.setattr(cache, "SILENT_S", 0.8)
     monkeypatch.setattr(cache, "_unreported_s", 0.0)
     kept, lines = f"; later runs load it from {folder}", []
-    for name, took_s in (("quick", 0.12), ("next", 0.12), ("quick again", 0.1), ("long", 0.3), ("none", 0.0)):
+    for name, took_s in (("quick", 0.45), ("next", 0.45), ("quick again", 0.4), ("long", 1.2), ("none", 0.0)):
         with cache.numbered(3, 5):
             cache.made_once(name, (name,), lambda took_s=took_s: time.sleep(took_s) or b"", f"kernel_{name}")
         lines.append(capfd.readouterr().err)
