@@ -60,6 +60,11 @@ def arrive_last(counter: int) -> bool:
     counter: an int32 word, 0 between launches"""
 
 
+def arrive(counter: int) -> None:
+    """Add 1 to the int64 word ``counter`` of this PE after all writes of the block to the memory of this PE.  A block of
+    this PE that waits for the word (``wait``) then sees the writes."""
+
+
 def lock(word: int) -> None:
     """Wait until no other block of this PE holds ``word`` (an int64 word of this PE, 0 when free), and hold it."""
 

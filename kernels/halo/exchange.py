@@ -55,29 +55,34 @@ def exchange_halos(ctx: int, halo: Halo, work: Work):
     inbox   (2 buffers, inbox_bytes) bytes;  outbox (inbox_bytes,)
     signals (parts, 2) words: ready, arrived;  epochs (n_rows,) words, which only this PE writes
     """
-    halo_ready(ctx, halo, work.tag)
-    halo_put(ctx, halo, work.tag)
-    halo_wait(ctx, halo, work.tag)
+    exchange_parts(ctx, halo, blocks(), work.tag)
 
 
-def halo_ready(ctx: int, halo: Halo, tag: int = 0):
+def exchange_parts(ctx: int, halo: Halo, n_blocks: int, tag: int = 0):
+    """Exchange this block's parts of the messages.  n_blocks: the first blocks of the launch, which exchange"""
+    halo_ready(ctx, halo, n_blocks, tag)
+    halo_put(ctx, halo, n_blocks, tag)
+    halo_wait(ctx, halo, n_blocks, tag)
+
+
+def halo_ready(ctx: int, halo: Halo, n_blocks: int, tag: int = 0):
     """Allow the neighbours to write the halos.  Call it after all blocks of this PE have read the halos."""
-    for row in rows(halo):
+    for row in rows(halo, n_blocks):
         allow(ctx, halo, part_at(halo, row), next_epoch(halo, row, tag))
 
 
-def halo_put(ctx: int, halo: Halo, tag: int = 0):
+def halo_put(ctx: int, halo: Halo, n_blocks: int, tag: int = 0):
     """Send this block's parts of the messages.  Call it after all blocks have computed this PE's points."""
-    for row in rows(halo):
+    for row in rows(halo, n_blocks):
         send(ctx, halo, part_at(halo, row), next_epoch(halo, row, tag))
 
 
-def halo_wait(ctx: int, halo: Halo, tag: int = 0):
+def halo_wait(ctx: int, halo: Halo, n_blocks: int, tag: int = 0):
     """Wait for this block's parts of the messages, and copy those in the inbox to the fields."""
-    for row in rows(halo):
+    for row in rows(halo, n_blocks):
         receive(ctx, halo, part_at(halo, row), next_epoch(halo, row, tag))
     fence(ctx)  # this PE's messages have arrived, so the outbox is free again
-    for row in rows(halo):
+    for row in rows(halo, n_blocks):
         write_epoch(halo.epochs, row, next_epoch(halo, row, 0))
         sync()
 
@@ -119,9 +124,9 @@ def receive(ctx: int, halo: Halo, part: HaloPart, epoch: int):
             put_lines(ctx, message.address, src, message.lines, halo.me)
 
 
-def rows(halo: Halo):
+def rows(halo: Halo, n_blocks: int):
     """The rows of the parts that this block handles.  It waits for no PE before it has allowed them all."""
-    return range(block(), halo.n_rows, blocks())
+    return range(block(), halo.n_rows, n_blocks)
 
 
 def next_epoch(halo: Halo, row: int, tag: int) -> int:

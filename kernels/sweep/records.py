@@ -37,12 +37,17 @@ class Box(NamedTuple):
 class Cut(NamedTuple):
     """The division of a launch into blocks.
 
-    chunk: number of points of the first dimension that a block or a warp computes, one after another
-    lead:  number of elements of storage before a row's first element, which may be read
+    chunk:    number of points of the first dimension that a block or a warp computes, one after another
+    lead:     number of elements of storage before a row's first element, which may be read
+    n_chunks: number of chunks;  n_last: how many of the last ones the first blocks compute
+    missing:  points that the first chunk lacks
     """
 
     chunk: int
     lead: int
+    n_chunks: int = 0
+    n_last: int = 0
+    missing: int = 0
 
 
 class Pass(NamedTuple):

@@ -54,11 +54,11 @@ def resident_kernel(one_pass: Callable[..., None]) -> Callable[..., None]:
     def resident_sweeps(ctx: int, call: SweepCall, passes: Passes, of_old: Halo, of_new: Halo):
         """All passes.  of_old, of_new: the halos of the two fields"""
         quiet, words = passes.quiet, call.words
-        halo_ready(ctx, of_old)
+        halo_ready(ctx, of_old, 1)
         for k in range(passes.n_passes):
             exchange(ctx, k, passes.n_passes - 1, of_old, of_new)
             depth = passes.large if k < passes.n_large else passes.small
-            cut = Cut(depth, min(quiet, depth))
+            cut = Cut(depth, min(quiet, depth), 0, 0, 0)
             fields, live = in_turn(call.fields, k), widened(call.box, call.sides, depth)
             one_pass(ctx, Pass(fields, call.box, live, cut, call.values, words, call.scratch))
             words += (depth - cut.lead) * LEVEL_BYTES
@@ -73,17 +73,17 @@ def exchange(ctx: int, k: int, last: int, of_old: Halo, of_new: Halo):
     if k % 2 == 0:
         put_and_wait(ctx, of_old)
         if k < last:
-            halo_ready(ctx, of_new)
+            halo_ready(ctx, of_new, 1)
     else:
         put_and_wait(ctx, of_new)
         if k < last:
-            halo_ready(ctx, of_old)
+            halo_ready(ctx, of_old, 1)
 
 
 def put_and_wait(ctx: int, halo: Halo):
     """Exchange the halos of a field."""
-    halo_put(ctx, halo)
-    halo_wait(ctx, halo)
+    halo_put(ctx, halo, 1)
+    halo_wait(ctx, halo, 1)
 
 
 def in_turn(fields: SweepFields, k: int):

@@ -56,6 +56,7 @@ def _compile_too(arch: tuple[int, int], remote: bool) -> None:
     from ..cuda.compiler.compile import Target, cubin
     from ..cuda.compiler.gpu import without_device
     from ..host.runtime.compiler import Compiler
+    from ..kernels.sweep.exchanging import exchanging_pass
     from ..stencil.on_gpu import passes as gpu_sweep
     from ..stencil.sweep import passes
     from ..stencil.sweep.problem import NAME
@@ -71,8 +72,10 @@ def _compile_too(arch: tuple[int, int], remote: bool) -> None:
 
     def pass_kernel(problem: Any, size: int, norms: str) -> Any:
         if size <= gpu_sweep.deepest(problem.stencil):
-            gpu_pass = gpu_sweep.pass_kernel(problem.stencil, size, norms, problem.end)
-            cubin(gpu_pass.kernel, NAME, problem.options(gpu_pass.bounds, gpu_pass.shared_bytes), Target(arch, remote))
+            exchanges = any(problem.sides)
+            gpu_pass = gpu_sweep.pass_kernel(problem.stencil, size, norms, problem.end, exchanges)
+            kernel = exchanging_pass(gpu_pass.kernel) if exchanges else gpu_pass.kernel
+            cubin(kernel, NAME, problem.options(gpu_pass.bounds, gpu_pass.shared_bytes), Target(arch, remote))
         return pass_on_host(problem, size, norms)
 
     Compiler.kernel = kernel  # type: ignore[assignment, method-assign]

@@ -136,6 +136,7 @@ CHECKS = {
         pe="pe",
         peers=("dst",),
     ),
+    "arrive": Check(("counter", "0", "8")),
     "arrive_last": Check(("counter", "0", "4"), result="False"),
 }
 

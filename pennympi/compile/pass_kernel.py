@@ -21,16 +21,29 @@ class Storage(NamedTuple):
     processors: int
 
 
+class PassLaunch(NamedTuple):
+    """A launch of a pass.
+
+    blocks, threads: sizes of the grid and of a block; on a GPU they may be (x, y, z)
+    n_waiting: number of the first blocks of the grid, which read halos that neighbours send: no other block does
+    """
+
+    blocks: Any
+    threads: Any
+    cut: Cut
+    n_waiting: int
+
+
 class PassKernel(NamedTuple):
     """A kernel (ctx, sweeps: Pass) of ``depth`` sweeps, and its launch.
 
     bounds, shared_bytes: as in ``KernelOptions``; the kernel is compiled with ``fused=False``
     scratch_bytes: size of the memory at the address ``Pass.scratch``
-    launch:  (box, storage) -> blocks, threads of a block, cut; on a GPU blocks and threads may be (x, y, z)
+    launch: (box, sides, storage) -> its launch.  sides: 1 for each bound of the box that has a neighbour, else 0
     """
 
     kernel: Callable[..., None]
     bounds: LaunchBounds | None
     shared_bytes: int
     scratch_bytes: int
-    launch: Callable[[Box, Storage], tuple[Any, Any, Cut]]
+    launch: Callable[[Box, Box, Storage], PassLaunch]

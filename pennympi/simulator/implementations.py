@@ -86,6 +86,15 @@ def arrive_last(b, counter):
     return last
 
 
+@after_barrier
+def arrive(b, counter):
+    b.block.stores.release()
+    b.memory.clocks.exchange(b.clock, b.pe, counter)
+    b.memory.store(b.pe, counter, b.memory.load(b.pe, counter) + 1)
+    b.scheduler.wake((b.pe, counter))
+    b.pause()
+
+
 @leader
 def lock(b, word):
     while b.memory.load(b.pe, word):

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 from greenlet import getcurrent
 
-from ..compile.pass_kernel import PassKernel
-from ..kernels.block import block, blocks, lanes, load, real
+from ..compile.pass_kernel import PassKernel, PassLaunch, Storage
+from ..kernels.block import block, lanes, load, real
 from ..kernels.sweep.formula import Stencil, apply, read_numbers
 from ..kernels.sweep.norm import add_group, add_squares_to_words, group_points, half_sum, no_squares
-from ..kernels.sweep.records import Cut, Pass, SweepFields
+from ..kernels.sweep.records import Box, Cut, Pass, SweepFields
 from .shadow import READ, WRITE
 
-BLOCKS = 2
+BLOCKS = 3
 
 
 def deepest(stencil: Stencil) -> int:
@@ -22,21 +22,32 @@ def deepest(stencil: Stencil) -> int:
 
 
 @cache
-def pass_kernel(stencil: Stencil, depth: int, norms: str, end: int) -> PassKernel:
+def pass_kernel(stencil: Stencil, depth: int, norms: str, end: int, exchanges: bool) -> PassKernel:
     """See ``PassKernel``."""
 
     def sweep(ctx: int, sweeps: Pass) -> None:
-        fields, box, _, _, values, words, _ = sweeps
-        numbers, rows = read_numbers(stencil, values), box.y1 - box.y0
-        n_rows = (box.x1 - box.x0) * rows
-        for k in lanes(block() * n_rows // blocks(), (block() + 1) * n_rows // blocks()):
+        fields, box, _, cut, values, words, _ = sweeps
+        numbers, rows, n_rows = read_numbers(stencil, values), box.y1 - box.y0, n_rows_of(box)
+        bounds = (0, cut.chunk), (max(cut.chunk, n_rows - cut.chunk), n_rows), (cut.chunk, n_rows - cut.chunk)
+        for k in lanes(*bounds[block()]):
             xy = box.x0 + k // rows, box.y0 + k % rows
             sweep_row(stencil, fields, xy, (box.z0, box.z1), numbers)
             if norms != "none":
                 add_row(stencil, fields, xy, (box.z0, box.z1), words)
 
-    del depth, end
-    return PassKernel(sweep, None, 0, 0, lambda box, storage: (BLOCKS, 1, Cut(1, 0)))
+    def launch(box: Box, sides: Box, storage: Storage) -> PassLaunch:
+        """Blocks of the rows at either end of the first dimension, and a block of the rows between them."""
+        first = min(n_rows_of(box), box.y1 - box.y0 if stencil.n_dims == 3 else 1)
+        beside = sides[2:] if stencil.n_dims == 3 else sides[4:]
+        return PassLaunch(BLOCKS, 1, Cut(first, 0), BLOCKS if any(beside) else BLOCKS - 1)
+
+    del depth, end, exchanges
+    return PassKernel(sweep, None, 0, 0, launch)
+
+
+def n_rows_of(box: Box) -> int:
+    """Number of rows of a box."""
+    return (box.x1 - box.x0) * (box.y1 - box.y0)
 
 
 def address(stencil: Stencil, fields: SweepFields, base: int, x: int, y: int, z: int) -> int:

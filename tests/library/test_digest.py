@@ -155,7 +155,7 @@ def of_host(stencil):
 
 def of_gpu(stencil):
     passes = pytest.importorskip("pennympi.stencil.on_gpu.passes", reason="numba-cuda is not installed")
-    return [passes.pass_kernel(stencil, depth, "every", -1).kernel for depth in (1, 2)]
+    return [passes.pass_kernel(stencil, depth, "every", -1, False).kernel for depth in (1, 2)]
 
 
 @pytest.mark.parametrize("n_dims", [1, 2, 3])

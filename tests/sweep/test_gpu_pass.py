@@ -10,13 +10,15 @@ from test_host_pass import some_box, swept, whole
 from threads import Threads
 
 from pennympi.arrays.dtypes import TABLE
-from pennympi.compile.pass_kernel import Storage
+from pennympi.compile.pass_kernel import PassLaunch, Storage
 from pennympi.kernels.sweep.norm import LEVEL_BYTES, group_points
 from pennympi.kernels.sweep.records import Box, Cut, Pass, SweepFields
+from pennympi.stencil.on_gpu.chunks import cut_into_chunks
 from pennympi.stencil.on_gpu.march.rows import NO_WALL, March, first_column
 from pennympi.stencil.on_gpu.passes import pass_kernel
 
 LINE_BYTES = 64
+ALONE = Box(0, 0, 0, 0, 0, 0)  # no bound has a neighbour
 WRITTEN = 7  # contents of the new field before a pass
 both_dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
 
@@ -42,11 +44,23 @@ class Fields:
         self.record = SweepFields(*addresses, row * shape[1], row)
 
 
-def check(stencil, numbers, kernel, launch, arrays, halo, boxes, inner, depth, norms):
-    """A pass from arrays (old, coefficient) changes all points of ``inner`` as plain sweeps do, and no other point."""
+def check(stencil, numbers, kernel, launch, arrays, halo, boxes, inner, depth, norms, sides=ALONE):
+    """A pass from arrays (old, coefficient) changes all points of ``inner`` as plain sweeps do, and no other point.
+
+    Blocks that don't wait for the halos at ``sides`` run before these arrive, when they are NaN.
+    """
     fields, (box, live), emulated = Fields(*arrays, halo, numbers), boxes, Threads(stencil.dtype)
-    before, (blocks, threads, cut) = fields.memory.copy(), launch(fields)
-    emulated.run(kernel, blocks, threads, fields.memory, (Pass(fields.record, box, live, cut, fields.numbers, 0, 0),))
+    before, (blocks, threads, cut, n_waiting) = fields.memory.copy(), launch(fields)
+    call = Pass(fields.record, box, live, cut, fields.numbers, 0, 0)
+    for d in range(3):
+        old = np.moveaxis(fields.views[1], d, 0)
+        old[: box[2 * d] * sides[2 * d]] = np.nan
+        old[box[2 * d + 1] if sides[2 * d + 1] else len(old) :] = np.nan
+    if n_waiting < np.prod(blocks):
+        emulated.run(kernel, blocks, threads, fields.memory, (call,), n_waiting)
+    fields.views[1] = arrays[0]
+    if n_waiting:
+        emulated.run(kernel, n_waiting, threads, fields.memory, (call,))
     levels = swept(stencil, *arrays, numbers, depth, inner)
     inside = tuple(slice(box[2 * d], box[2 * d + 1]) for d in range(3))
     np.testing.assert_array_equal(fields.views[0][inside], levels[-1][inside])
@@ -78,7 +92,7 @@ def test_cubes(case, depth, dtype):
     stencil, numbers = FORMULAS[case].stencil(dtype), FORMULAS[case].numbers
     random = Random(f"{case} {depth} {dtype}")
     for norms in ("none", "none", "none", "last", "every"):
-        made = pass_kernel(stencil, depth, norms, -1)
+        made = pass_kernel(stencil, depth, norms, -1, False)
         shape = (random.randint(3, 12), random.randint(3, 90), random.choice([3, 4, 70, 140]) + random.randint(0, 9))
         live = whole(shape) if random.random() < 0.5 else some_box(random, whole(shape))
         box = live if random.random() < 0.5 else some_box(random, live)
@@ -88,7 +102,7 @@ def test_cubes(case, depth, dtype):
             box = of_groups(random, box._replace(z1=live.z1), group_points(stencil.item_bytes))
 
         def launch(fields, made=made, box=box):
-            return made.launch(box, Storage(fields.lead, fields.record.plane, fields.record.row, 3))
+            return made.launch(box, ALONE, Storage(fields.lead, fields.record.plane, fields.record.row, 3))
 
         arrays = drawn(random, shape, dtype)
         check(stencil, numbers, made.kernel, launch, arrays, halo, (box, live), live, depth, norms)
@@ -129,12 +143,64 @@ def test_warps(case, dtype):
         def launch(fields, depth=depth, chunk=chunk, box=box):
             march = March(stencil, depth, "none", NO_WALL)
             across = -(-(box.z1 - first_column(march.width, box, fields.lead)) // march.keeps)
-            warps = across * -(-(box.y1 - box.y0) // chunk) if stencil.n_dims == 2 else -(-across // chunk)
-            return warps, 32, Cut(chunk, fields.lead)
+            if stencil.n_dims == 1:
+                return PassLaunch(-(-across // chunk), 32, Cut(chunk, fields.lead), 0)
+            cut, _ = cut_into_chunks(box.y1 - box.y0, Cut(chunk, fields.lead), depth, (0, 0))
+            return PassLaunch(across * cut.n_chunks, 32, cut, 0)
 
         end = live.z1 + -own.z0 % (LINE_BYTES // stencil.item_bytes) if live == inner else -1
-        kernel, arrays = pass_kernel(stencil, depth, norms, end).kernel, drawn(random, shape, dtype)
+        kernel, arrays = pass_kernel(stencil, depth, norms, end, False).kernel, drawn(random, shape, dtype)
         check(stencil, numbers, kernel, launch, arrays, own.z0, (box, live), inner, depth, norms)
+
+
+def some_part(random, stencil, depth):
+    """(shape, sides, own, live, inner) of a part of a grid with neighbours at some sides."""
+    unused = 6 - 2 * stencil.n_dims
+    shape = tuple(2 * depth + random.randint(1, most) if 2 * d >= unused else 1 for d, most in enumerate((40, 30, 400)))
+    own = shrunk(whole(shape), stencil.n_dims, depth - 1)
+    others = random.random() < 0.3
+    sides = Box(*(int(k >= unused and (k < unused + 2 or others) and random.random() < 0.7) for k in range(6)))
+    live, inner = (
+        Box(*(edge + (1, -1)[k % 2] * -by * sides[k] for k, edge in enumerate(own))) for by in (depth, depth - 1)
+    )
+    return shape, sides, own, live, inner
+
+
+@both_dtypes
+@pytest.mark.parametrize("case", [case for case in FORMULAS if "1" not in case])  # of one dimension, all blocks wait
+def test_blocks_that_do_not_wait_read_no_halo(case, dtype):
+    stencil, numbers, random = FORMULAS[case].stencil(dtype), FORMULAS[case].numbers, Random(f"{case} {dtype}")
+    for _ in range(6):
+        depth, chunk = random.randint(1, 3), random.choice([3, 6, 20])
+        shape, sides, own, live, inner = some_part(random, stencil, depth)
+        made = pass_kernel(
+            stencil, depth, "none", -1 if sides.z1 else own.z1 + -own.z0 % (64 // stencil.item_bytes), True
+        )
+
+        def launch(fields, made=made, depth=depth, chunk=chunk, sides=sides, own=own):
+            storage = Storage(fields.lead, fields.record.plane, fields.record.row, 3)
+            if stencil.n_dims != 2:
+                return made.launch(own, sides, storage)
+            march = March(stencil, depth, "none", NO_WALL)
+            across = -(-(own.z1 - first_column(march.width, own, fields.lead)) // march.keeps)
+            cut = Cut(chunk, fields.lead, 0, 0, sides.y0 * random.randint(0, chunk - 1))
+            cut, waiting = cut_into_chunks(own.y1 - own.y0, cut, depth, (sides.y0, sides.y1))
+            n_warps = across * cut.n_chunks
+            return PassLaunch(n_warps, 32, cut, n_warps if sides.z0 or sides.z1 else across * waiting)
+
+        check(
+            stencil,
+            numbers,
+            made.kernel,
+            launch,
+            drawn(random, shape, dtype),
+            own.z0,
+            (own, live),
+            inner,
+            depth,
+            "none",
+            sides,
+        )
 
 
 @pytest.mark.parametrize(
@@ -152,7 +218,7 @@ def test_warps(case, dtype):
 )
 def test_registers(case, dtype, depth, norms, frame):
     """The machine code keeps nearly all in registers, and rounds each product before it is added."""
-    made = pass_kernel(FORMULAS[case].stencil(dtype), depth, norms, 21)
+    made = pass_kernel(FORMULAS[case].stencil(dtype), depth, norms, 21, False)
     options = {"bounds": made.bounds, "fused": False, "shared_bytes": made.shared_bytes}
     code = ptx_of(made.kernel, elements=TABLE[dtype], **options)
     copies, levels = 2 if case == "1-D" else 4, {"none": 0, "last": 1, "every": depth}[norms]

@@ -37,7 +37,7 @@ def ran(made, stencil, fields, box, live, numbers, words):
     at = -(-scratch.ctypes.data // 64) * 64
     values = np.array(numbers, stencil.dtype)
     plane, row = (n // old.itemsize for n in old.strides[:2])
-    blocks, _, cut = made.launch(box, Storage(0, plane, row, 1))
+    blocks, _, cut, _ = made.launch(box, Box(0, 0, 0, 0, 0, 0), Storage(0, plane, row, 1))
     run = compiled(made.kernel, TABLE[stencil.dtype], "i" * (len(parameters(made.kernel)) - 1))
     addresses = new.ctypes.data, old.ctypes.data, coefficient.ctypes.data if stencil.has_coefficient else 0
     run(blocks, ctx.ctypes.data, *addresses, plane, row, *box, *live, *cut, values.ctypes.data, words.ctypes.data, at)
@@ -78,7 +78,7 @@ def test_pass(case):
     n_dims, dtype = stencil.n_dims, stencil.dtype
     for _ in range(24):
         depth, norms = random.choice([1, 2, 3, 4, 5, 17]), random.choice(["none", "last", "every"])
-        made = pass_kernel(stencil, depth, norms, -1)
+        made = pass_kernel(stencil, depth, norms, -1, False)
         shape = (1,) * (3 - n_dims) + tuple(random.randint(3, {1: 40000, 2: 200, 3: 80}[n_dims]) for _ in range(n_dims))
         if n_dims > 1 and random.random() < 0.3:
             shape = (*shape[:-2], random.randint(3, 9), random.choice([600, 9000]))

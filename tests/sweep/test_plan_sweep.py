@@ -7,7 +7,6 @@ from on_device import to_numpy, write
 from sweep_reference import FORMULAS, laplace, swept
 
 import pennympi
-from pennympi.stencil.sweep import passes
 
 pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 
@@ -111,14 +110,6 @@ def test_same_bits_as_numpy(team, case, periodic, engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_sweeps_and_norms(team, engine, sweeps, norm):
     check(team, "2-D", (True, False), engine, sweeps, norm)
-
-
-@pytest.mark.parametrize("case", ["2-D", "3-D"])
-@pytest.mark.parametrize("engine", ["plain", "blocked"])
-def test_sides_first(team, monkeypatch, case, engine):
-    """Large fields are swept in this way: first the points for the neighbours, then the others during the exchange."""
-    monkeypatch.setitem(passes.SPLIT_MIN_BYTES, team.backend, 0)
-    check(team, case, (True,) + (False,) * (len(SHAPES[case]) - 1), engine, 5)
 
 
 def test_errors_name_the_remedy(team):

@@ -31,8 +31,8 @@ _LETTERS = {"i": types.int64, "f": types.float64}
 # and those of the others; those of kernels that reach all PEs by pointers and reduce.
 _COMMON = {
     primitives: (
-        "block", "blocks", "lanes", "single_thread", "is_leader", "sync", "add_shared", "arrive_last", "lock", "unlock",
-        "block_sum", "add_block_sums", "product", "multiply_add", "bits", "copy", "read_peer", "read_epoch",
+        "block", "blocks", "lanes", "single_thread", "is_leader", "sync", "add_shared", "arrive", "arrive_last", "lock",
+        "unlock", "block_sum", "add_block_sums", "product", "multiply_add", "bits", "copy", "read_peer", "read_epoch",
         "write_epoch", "note_access",
     ),
     waits: ("wait", "wait_all", "refuse_count", "missing_line"),

@@ -68,6 +68,13 @@ def arrive_last(counter):
     return last[0] == cuda.gridDim.x - 1
 
 
+def arrive(counter):
+    cuda.syncthreads()
+    if cuda.threadIdx.x == 0:
+        fence_system()
+        add_int64(counter, 1)
+
+
 def lock(word):
     if cuda.threadIdx.x == 0:
         while not claim(word):

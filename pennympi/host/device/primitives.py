@@ -79,6 +79,11 @@ def add_block_sums(base, x):
 
 
 @implementation
+def arrive(counter):
+    add_shared(counter, 0, 1)
+
+
+@implementation
 def arrive_last(counter):
     return read_block() == read_blocks() - 1
 

@@ -37,17 +37,26 @@ class Halos:
     """An exchange of fields, views of symmetric arrays, whose memory is given back after this object's end.
 
     Making one is collective.  Raises ValueError where the PEs give different arrays, SymmetricHeapExhausted.
+    most_blocks: blocks of a launch that may exchange; 0: as many as the backend allows
     halo: what kernels take;  blocks: of a launch that uses them all;  text: describes it, the same on every PE
     """
 
-    def __init__(self, context: CollectiveContext, grid: Decomposition, views: Sequence[ArrayView], corners: bool):
+    def __init__(
+        self,
+        context: CollectiveContext,
+        grid: Decomposition,
+        views: Sequence[ArrayView],
+        corners: bool,
+        most_blocks: int = 0,
+    ):
         backend, job = context.backend, context.job
+        max_blocks = min(most_blocks or backend.max_blocks, backend.max_blocks)
         dtypes, edges = ", ".join(view.dtype.name for view in views), ", corners too" if corners else ""
         self.text = f"halo exchange of {dtypes} on {grid.shape}{edges}, plan {context.guard.next_plan()}"
         context.guard.enter(self.text)
         by_pointer = [backend.peers.by_pointer[pe] for pe in range(job.n_pes)]
         places = [context.arrays.locate(view.address, 1) for view in views]
-        facts = job.gather((by_pointer, places, backend.max_blocks), "halo exchange")
+        facts = job.gather((by_pointer, places, max_blocks), "halo exchange")
         if any(theirs != places for _, theirs, _ in facts):
             raise ValueError("the PEs give different fields: all plan the exchange of the same arrays in the same order")
         least_bytes = DIRECT_MIN_BYTES[backend.name], DIRECT_MIN_LINE_BYTES
@@ -63,7 +72,7 @@ class Halos:
         weakref.finalize(self, release).atexit = False
         memory = (workspace.inbox, workspace.outbox, workspace.signals, workspace.epochs)
         self.halo = Halo(job.me, workspace.peer_table, len(messages.rows) * pieces, *memory, inbox_bytes)
-        self.blocks = min(self.halo.n_rows, backend.max_blocks)
+        self.blocks = min(self.halo.n_rows, max_blocks)
 
 
 def plan_exchange(

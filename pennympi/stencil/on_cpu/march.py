@@ -11,7 +11,7 @@ levels: it is read from ``old``, but for those at the ends of a row, which are c
 from functools import cache
 from typing import NamedTuple
 
-from ...compile.pass_kernel import PassKernel
+from ...compile.pass_kernel import PassKernel, PassLaunch
 from ...compile.unroll import Static, specialised
 from ...kernels.block import load, store
 from ...kernels.sweep.formula import Stencil, apply, read_numbers
@@ -66,14 +66,14 @@ def deepest(stencil: Stencil) -> int:
 
 
 @cache
-def pass_kernel(stencil: Stencil, depth: int, norms: str, end: int) -> PassKernel:
+def pass_kernel(stencil: Stencil, depth: int, norms: str, end: int, exchanges: bool) -> PassKernel:
     """See ``PassKernel``."""
-    del end  # only GPU kernels depend on it
+    del end, exchanges  # only GPU kernels depend on them
     cut = Cut(depth, {"none": depth, "last": depth - 1, "every": 0}[norms])
     before = margin(depth, LINE_BYTES // stencil.item_bytes)
     elems = max(3 * (n - 1) * plane_elems(stencil, n, most_points(stencil, n) + 2 * before) for n in range(1, depth + 1))
     scratch_bytes = elems * stencil.item_bytes
-    return PassKernel(specialised(march, stencil), None, 0, scratch_bytes, lambda box, storage: (1, 1, cut))
+    return PassKernel(specialised(march, stencil), None, 0, scratch_bytes, lambda *_: PassLaunch(1, 1, cut, 1))
 
 
 def most_points(stencil: Static[Stencil], depth):
@@ -110,7 +110,8 @@ def share(n, most, line):
 
 def march(stencil: Static[Stencil], ctx, sweeps: Pass):
     """The kernel: one machine code for all depths and norms.  Its cut is (sweeps, how many of them have no norm)."""
-    fields, box, live, (depth, quiet), values, words, scratch = sweeps
+    fields, box, live, cut, values, words, scratch = sweeps
+    depth, quiet = cut.chunk, cut.lead
     item_bytes, line = stencil.item_bytes, LINE_BYTES // stencil.item_bytes
     if stencil.n_dims == 2:  # the first dimension is x here
         fields = SweepFields(fields.new, fields.old, fields.coefficient, fields.row, 0)

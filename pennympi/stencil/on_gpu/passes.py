@@ -16,14 +16,15 @@ def deepest(stencil: Stencil) -> int:
     return cube.deepest(stencil) if stencil.n_dims == 3 else cutting.deepest(stencil)
 
 
-def pass_kernel(stencil: Stencil, depth: int, norms: str, end: int) -> PassKernel:
+def pass_kernel(stencil: Stencil, depth: int, norms: str, end: int, exchanges: bool) -> PassKernel:
     """A pass of ``depth`` sweeps.
 
     norms: "none", "last" (of the last sweep) or "every"
     end:   index, in a row's storage, of the fixed value after the last point; -1: a neighbour PE follows
+    exchanges: the kernel is a part of one that exchanges halos (``kernels/sweep/exchanging.py``)
     """
     if stencil.n_dims == 3:
-        return cube.pass_kernel(stencil, depth, norms)
+        return cube.pass_kernel(stencil, depth, norms, exchanges)
     wall = wall_of(stencil, end) if stencil.n_dims == 2 else NO_WALL
     march = March(stencil, depth, norms, wall)
     kernel = specialised(march_down if stencil.n_dims == 2 else march_along, march)

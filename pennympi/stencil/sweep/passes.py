@@ -1,26 +1,20 @@
-"""Sweeps in passes over memory, several sweeps a pass, and an exchange of halos before each pass.
-
-    stream | T sweeps of the sides | T sweeps of all other points ... | next pass
-    push   |                       | exchange of the new field ...... |
-
-So large fields are swept (``overlapped``).  A pass of a small field is one launch, and the exchange comes after it.
+"""Sweeps in passes over memory, several sweeps a pass.  A pass is one launch, which exchanges the halos that it reads
+(``kernels/sweep/exchanging.py``).
 """
 
-import math
 from collections.abc import Callable
 from itertools import accumulate
 from typing import Any
 
+import numpy as np
+
 from ...backend import Run
 from ...compile.pass_kernel import PassKernel
-from ...kernels.sweep.norm import MOST_GROUP_POINTS
-from ...kernels.sweep.records import Box
-from ..grid.overlap import boxes_of, overlapped
+from ...kernels.slots import WORD_BYTES
+from ...kernels.sweep.exchanging import PassExchange, exchanging_pass
+from ..grid.exchange import Halos
 from .norm import SweepNorm
-from .problem import Norms, SweepProblem, box_between
-
-# Bytes of a PE's points from which on its sides are swept first: for fewer, that takes longer than the exchange it hides.
-SPLIT_MIN_BYTES = {"host": 1 << 62, "cuda": 64 << 20, "simulated": 0}
+from .problem import SweepProblem
 
 
 def pass_sizes(sweeps: int, depth: int, norms: str = "none") -> list[int]:
@@ -62,62 +56,63 @@ def deepest_pass(problem: SweepProblem) -> int:
 
 def pass_kernel(problem: SweepProblem, size: int, norms: str) -> PassKernel:
     """The backend's kernel of a pass."""
-    made: PassKernel = kernels_of(problem).pass_kernel(problem.stencil, size, norms, problem.end)
+    made: PassKernel = kernels_of(problem).pass_kernel(problem.stencil, size, norms, problem.end, any(problem.sides))
     return made
 
 
 def passes(problem: SweepProblem, depth: int, norm: SweepNorm | None) -> Callable[[Any], None]:
-    """A function that enqueues the launches and the exchanges of all sweeps in a stream.  Collective."""
-    backend, parts, views = problem.context.backend, problem.parts, problem.views
+    """A function that enqueues the launches of all sweeps in a stream.  Collective."""
+    context, views, box, storage = problem.context, problem.views, problem.live(0), problem.storage
+    handle_of, enqueue_in_order = context.backend.streams.handle, context.backend.streams.order.enqueue
     sizes = pass_sizes(problem.sweeps, depth, problem.norms)
     last, starts = len(sizes) - 1, [0, *accumulate(sizes)]
     before_last = "none" if problem.norms == "last" else problem.norms
     kinds = [(size, problem.norms if i == last else before_last) for i, size in enumerate(sizes)]
-    own = parts.own(problem.me)
-    neighbours = {pe for d in range(len(own)) for pe in parts.neighbours_along(problem.me, d)}
-    large = math.prod(own) * problem.stencil.item_bytes >= SPLIT_MIN_BYTES[backend.name]
-    split = large and bool(neighbours - {None, problem.me})
-    boxes = boxes_of(parts, problem.me, MOST_GROUP_POINTS) if split else []
-    push = backend.streams.new("high") if split else None
     made = {kind: pass_kernel(problem, *kind) for kind in dict.fromkeys(kinds)}
-    scratch = problem.new_bytes(max(one.scratch_bytes for one in made.values()))
-
-    def prepared(kind: tuple[int, Norms], box: Box) -> Run:
-        """A launch that leaves new, old and words open."""
-        one = made[kind]
-        blocks, threads, cut = one.launch(box, problem.storage)
-        live = problem.live(kind[0])
-        arguments = (*problem.fields(0, 0), *box, *live, *cut, problem.numbers, 0, scratch.address)
-        kernel = problem.compiled(one.kernel, problem.options(one.bounds, one.shared_bytes))
-        return kernel.prepare(blocks, arguments, (0, 1, len(arguments) - 2), threads)
-
-    whole = problem.live(0)
-    filled = [box_between(*one) for one in boxes if all(low < high for low, high in zip(*one, strict=True))]
-    runs = {(kind, box): prepared(kind, box) for kind in made for box in (whole, *filled)}
-    exchanges = [problem.exchange(k, depth > 1) for k in range(min(2, len(sizes)))]
+    launches = {kind: one.launch(box, problem.sides, storage) for kind, one in made.items()}
+    n_waiting = min(launch.n_waiting for launch in launches.values())
+    halos = [Halos(context, problem.parts, [view], depth > 1, n_waiting) for view in views[:2]]
     of_coefficient = problem.exchange_of_coefficient(depth)
+    scratch = problem.new_bytes(max(one.scratch_bytes for one in made.values()))
+    exchanges = [PassExchanges(problem, one) for one in halos]
 
-    def launch(i: int, box: Box, stream: Any) -> None:
-        """Enqueue pass i of a box."""
-        level = starts[i] if problem.norms == "every" else 0
-        words = norm.words(level) if norm else 0
-        run = runs[kinds[i], box]
-        run(views[1 - i % 2].address, views[i % 2].address, words, backend.streams.handle(stream))
+    def prepared(kind: tuple[int, str], which: int) -> Run:
+        """A launch that leaves new and words open."""
+        one, launch = made[kind], launches[kind]
+        fields = problem.fields(views[1 - which].address, views[which].address)
+        arguments = (*fields, *box, *problem.live(kind[0]), *launch.cut, problem.numbers, 0, scratch.address)
+        kernel, exchange = exchanges[which].of(one.kernel, launch.n_waiting)
+        compiled = problem.compiled(kernel, problem.options(one.bounds, one.shared_bytes))
+        return compiled.prepare(launch.blocks, arguments + exchange, (0, len(arguments) - 2), launch.threads)
+
+    runs = {turn: prepared(*turn) for turn in dict.fromkeys((kind, i % 2) for i, kind in enumerate(kinds))}
 
     def enqueue(stream: Any) -> None:
         if of_coefficient:
             of_coefficient(stream)
-        exchanges[0](stream)
-        for i in range(last):
-            following = exchanges[1 - i % 2]
-            if boxes:
-                with overlapped(backend, push, boxes, following, stream) as parts_of_pass:
-                    for part in parts_of_pass:
-                        launch(i, box_between(part.first, part.stop), part.stream)
-            else:
-                launch(i, whole, stream)
-                following(stream)
-        launch(last, whole, stream)
+        handle = handle_of(stream)
+        for i, kind in enumerate(kinds):
+            words = norm.words(starts[i] if problem.norms == "every" else 0) if norm else 0
+            enqueue_in_order(runs[kind, i % 2], (views[1 - i % 2].address, words), handle, stream)
 
-    enqueue.keeps = scratch  # type: ignore[attr-defined]  # its memory lives as long
+    enqueue.keeps = scratch, exchanges  # type: ignore[attr-defined]  # their memory lives as long
     return enqueue
+
+
+class PassExchanges:
+    """The exchanges that the passes from one of the fields begin with.  halos: of the field"""
+
+    def __init__(self, problem: SweepProblem, halos: Halos):
+        self._problem, self._halos, self._kept = problem, halos, []
+
+    def of(self, sweep: Callable[..., None], n_waiting: int) -> tuple[Callable[..., None], tuple[int, ...]]:
+        """The kernel of a pass that exchanges the halos first, and its arguments after those of ``sweep``."""
+        halo = self._halos.halo
+        if not halo.n_rows:
+            return sweep, ()
+        counters = self._problem.new_bytes(WORD_BYTES * (1 + n_waiting))
+        self._problem.context.backend.heap.copy_in(counters.address, np.zeros(1 + n_waiting, np.int64))
+        self._kept.append(counters)
+        n_blocks = min(self._halos.blocks, n_waiting)
+        exchange = PassExchange(halo, n_blocks, n_waiting, counters.address, counters.address + WORD_BYTES)
+        return exchanging_pass(sweep), (*halo, *exchange[1:])

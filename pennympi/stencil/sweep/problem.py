@@ -71,6 +71,11 @@ class SweepProblem:
             bounds.append((h - width * before, h + n + width * after))
         return box_of(bounds)
 
+    @property
+    def sides(self) -> Box:
+        """1 for each bound of this PE's points that has a neighbour, else 0."""
+        return Box(*(abs(a - b) for a, b in zip(self.live(0), self.live(1), strict=True)))
+
     def options(self, bounds: LaunchBounds | None = None, shared_bytes: int = 0) -> KernelOptions:
         """How a kernel that calls the formula is compiled: no product is fused with a sum, by any engine."""
         return KernelOptions(elements=TABLE[self.stencil.dtype], bounds=bounds, fused=False, shared_bytes=shared_bytes)

@@ -3,7 +3,6 @@
 from collections.abc import Callable
 from typing import Any
 
-from ...kernels.sweep.records import Box
 from ...kernels.sweep.resident import Passes, resident_kernel
 from ..grid.exchange import Halos
 from .norm import SweepNorm
@@ -20,10 +19,9 @@ def resident(problem: SweepProblem, depth: int, norm: SweepNorm | None) -> Calla
     halos = [Halos(context, problem.parts, [view], depth > 1) for view in problem.views[:2]]
     of_coefficient = problem.exchange_of_coefficient(depth)
     scratch, box = problem.new_bytes(made.scratch_bytes), problem.live(0)
-    sides = Box(*(abs(a - b) for a, b in zip(box, problem.live(1), strict=True)))
     passes = Passes(len(sizes), sizes.count(sizes[0]), sizes[0], sizes[-1], problem.sweeps - problem.n_levels)
     words = norm.words(0) if norm else 0
-    call = (*problem.fields(0, 0), *box, *sides, problem.numbers, words, scratch.address)
+    call = (*problem.fields(0, 0), *box, *problem.sides, problem.numbers, words, scratch.address)
     run = compiled.prepare(1, (*call, *passes, *halos[0].halo, *halos[1].halo), (0, 1))
     fields = problem.views[1].address, problem.views[0].address
 

@@ -9,9 +9,9 @@ from .cube_once import sweep_once_pass
 
 
 @cache
-def pass_kernel(stencil: Stencil, depth: int, norms: str) -> PassKernel:
+def pass_kernel(stencil: Stencil, depth: int, norms: str, exchanges: bool) -> PassKernel:
     """A pass of ``depth`` sweeps."""
-    return sweep_once_pass(stencil, norms) if depth == 1 else sweep_blocked_pass(stencil, depth, norms)
+    return sweep_once_pass(stencil, norms, exchanges) if depth == 1 else sweep_blocked_pass(stencil, depth, norms)
 
 
 def deepest(stencil: Stencil) -> int:

@@ -15,11 +15,12 @@ References: Nguyen and others, 3.5-D blocking optimization for stencil computati
 """
 
 from ....compile.options import LaunchBounds
-from ....compile.pass_kernel import PassKernel, Storage
+from ....compile.pass_kernel import PassKernel, PassLaunch, Storage
 from ....compile.unroll import Static, specialised
 from ....kernels.block import real, sync
 from ....kernels.sweep.formula import Stencil, read_numbers
 from ....kernels.sweep.records import Box, Cut, Pass
+from ..chunks import cut_into_chunks
 from ..warp.pieces import end_group, wait_for_group
 from ..warp.warp import within
 from .cube_levels import Turn, add_squares_of_levels, advance_levels, start_levels
@@ -28,6 +29,7 @@ from .cube_place import RING, Cube, Tile, place_of_thread
 from .cube_rows import copy_rows, load_rows
 
 AHEAD = 2  # planes of level 0 that are under way
+WAIT_PLANES = 4  # what it costs a chunk to wait for its halo, in planes, about
 TURNS = 3  # of the loop's body: afterwards a plane's registers have the same role again
 # As measured on an H200.
 TILES = {
@@ -81,17 +83,21 @@ def sweep_blocked_pass(stencil: Stencil, depth: int, norms: str) -> PassKernel:
     cube, item_bytes = Cube(stencil, depth, norms, TILES[stencil.dtype, depth]), stencil.item_bytes
     shared_bytes = (RING + 2 * (depth - 1)) * cube.plane_bytes + 2 * cube.row_bytes
 
-    def launch(box: Box, storage: Storage) -> tuple[int, int, Cut]:
+    def launch(box: Box, sides: Box, storage: Storage) -> PassLaunch:
         start_z = sector_start(storage.lead * item_bytes, box.z0, item_bytes)
         tiles, planes = -(-(box.z1 - start_z) // cube.own_z) * -(-(box.y1 - box.y0) // cube.own_y), box.x1 - box.x0
+        with_waits = planes + WAIT_PLANES * (sides.x0 + sides.x1)
 
         def turns(chunks: int) -> int:  # of a multiprocessor
-            chunk = -(-planes // chunks)
-            waves = -(-tiles * -(-planes // chunk) // storage.processors)
+            chunk = -(-with_waits // chunks)
+            waves = -(-tiles * -(-with_waits // chunk) // storage.processors)
             return waves * -(-(chunk + 2 * depth) // TURNS) * TURNS
 
-        chunk = -(-planes // min(range(1, planes + 1), key=turns))
-        return tiles * -(-planes // chunk), cube.threads, Cut(chunk, storage.lead)
+        chunk = -(-with_waits // min(range(1, planes + 1), key=turns))
+        missing = WAIT_PLANES * sides.x0 if chunk > 2 * WAIT_PLANES else 0
+        cut, waiting = cut_into_chunks(planes, Cut(chunk, storage.lead, 0, 0, missing), depth, (sides.x0, sides.x1))
+        blocks, all_wait = tiles * cut.n_chunks, any(sides[2:])
+        return PassLaunch(blocks, cube.threads, cut, blocks if all_wait else tiles * waiting)
 
     kernel = specialised(sweep_blocked, cube)
     return PassKernel(kernel, LaunchBounds(cube.threads), shared_bytes, 0, launch)

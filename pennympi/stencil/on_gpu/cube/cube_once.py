@@ -6,16 +6,18 @@ has the numbers to the left and right from the lanes beside it.  A block goes do
 order of z, y, x, and so the two planes that a block shares with the next one in x are still in the L2 cache.
 """
 
+import math
 from typing import NamedTuple
 
 from ....compile.options import LaunchBounds
-from ....compile.pass_kernel import PassKernel, Storage
+from ....compile.pass_kernel import PassKernel, PassLaunch, Storage
 from ....compile.unroll import Static, specialised, static
 from ....cuda.compiler.gpu import cuda
-from ....cuda.device.intrinsics import anew
-from ....kernels.block import real
+from ....cuda.device.intrinsics import anew, divide_32
+from ....kernels.block import block, real
 from ....kernels.sweep.formula import Stencil, read_numbers
 from ....kernels.sweep.records import Box, Cut, Pass
+from ..chunks import chunk_at, cut_into_chunks
 from ..warp.norm import add_squares_of_warp, squares_of_warp
 from ..warp.pieces import load_number_where, load_piece, store_numbers
 from ..warp.shared import PIECE_BYTES
@@ -23,6 +25,7 @@ from ..warp.stepped import groups_of_halves, half_of_piece, numbers_of_piece, st
 from ..warp.warp import LANES, least, pick, shift_down, shift_up
 
 THREADS = 512
+ROWS = THREADS // LANES  # of a block that exchanges halos
 SECTOR_BYTES = 32  # of memory; the lanes' pieces begin on a multiple of these
 PLANES = {"float32": 4, "float64": 6}  # of a block
 
@@ -47,18 +50,49 @@ class Piece(NamedTuple):
     beside: int
 
 
-def piece_of_thread(stencil: Static[Stencil], fields, box, chunk):
-    """The piece of a thread, in few instructions, since a block has little to do."""
+class Spot(NamedTuple):
+    """A thread of the launch.
+
+    lane, row:        its numbers in the block;  lanes, rows: of a block
+    tile_z, tile_y:   numbers of its block;  own_x: the block's first plane;  planes: of the block
+    """
+
+    lane: int
+    row: int
+    lanes: int
+    rows: int
+    tile_z: int
+    tile_y: int
+    own_x: int
+    planes: int
+
+
+def spot_of_thread(exchanges: Static[bool], box, cut, pieces):
+    """The spot of a thread, in few instructions, since a block has little to do.  pieces: of a row of the box"""
+    if not exchanges:
+        own_x, tile_z, tile_y = box.x0 + cuda.blockIdx.z * cut.chunk, cuda.blockIdx.x, cuda.blockIdx.y
+        x, y, planes = cuda.threadIdx.x, cuda.threadIdx.y, least(cut.chunk, box.x1 - own_x)
+        return Spot(x, y, cuda.blockDim.x, cuda.blockDim.y, tile_z, tile_y, own_x, planes)
+    tiles_z, tiles_y = (pieces + LANES - 1) // LANES, (box.y1 - box.y0 + ROWS - 1) // ROWS
+    beyond = divide_32(block(), tiles_z)
+    number = divide_32(beyond, tiles_y)
+    own_x, planes = chunk_at(cut, box.x0, box.x1, number)
+    lane, row = cuda.threadIdx.x & (LANES - 1), cuda.threadIdx.x // LANES
+    return Spot(lane, row, LANES, ROWS, block() - beyond * tiles_z, beyond - number * tiles_y, own_x, planes)
+
+
+def piece_of_thread(stencil: Static[Stencil], exchanges: Static[bool], fields, box, cut):
+    """The piece of a thread."""
     item_bytes, width = stencil.item_bytes, numbers_of_piece(stencil)
     start = sector_start(fields.old, box.z0, item_bytes)
-    x, y = box.x0 + cuda.blockIdx.z * chunk, box.y0 + cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
-    z = start + (cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x) * width
+    spot = spot_of_thread(exchanges, box, cut, (box.z1 - start + width - 1) // width)
+    y, z = box.y0 + spot.tile_y * spot.rows + spot.row, start + (spot.tile_z * spot.lanes + spot.lane) * width
     # Threads beside the box read its last row, or the piece after its last one, of which a lane needs a number.
     beyond = box.z1 + ((start - box.z1) & (width - 1))
-    at = x * fields.plane + least(y, box.y1 - 1) * fields.row + least(z, beyond)
-    beside = pick(cuda.threadIdx.x == cuda.blockDim.x - 1, PIECE_BYTES, pick(cuda.threadIdx.x == 0, -item_bytes, 0))
+    at = spot.own_x * fields.plane + least(y, box.y1 - 1) * fields.row + least(z, beyond)
+    beside = pick(spot.lane == spot.lanes - 1, PIECE_BYTES, pick(spot.lane == 0, -item_bytes, 0))
     stop = pick(y < box.y1, box.z1 - z, 0)
-    return Piece(at * item_bytes, least(chunk, box.x1 - x), box.z0 - z, stop, beside)
+    return Piece(at * item_bytes, spot.planes, box.z0 - z, stop, beside)
 
 
 def shifted(values, value):
@@ -66,8 +100,8 @@ def shifted(values, value):
     return (value, *values[:-1])
 
 
-def sweep_once(stencil: Static[Stencil], norms: Static[str], ctx, sweeps: Pass):
-    """The kernel."""
+def sweep_once(stencil: Static[Stencil], norms: Static[str], exchanges: Static[bool], ctx, sweeps: Pass):
+    """The kernel.  exchanges: it is a part of one that exchanges halos, whose blocks and threads have one number each"""
     fields = sweeps.fields
     zero, numbers, summed = real(0.0), read_numbers(stencil, sweeps.values), norms != "none"
     planes, far_ahead = PLANES[stencil.dtype], stencil.dtype == "float64"  # the plane after the next one is loaded
@@ -75,7 +109,7 @@ def sweep_once(stencil: Static[Stencil], norms: Static[str], ctx, sweeps: Pass):
         halves = tuple(zero for _ in static(planes))
     plane, row = fields.plane * stencil.item_bytes, fields.row * stencil.item_bytes
     to_new, to_coefficient = fields.new - fields.old, fields.coefficient - fields.old
-    own = piece_of_thread(stencil, fields, sweeps.box, sweeps.cut.chunk)
+    own = piece_of_thread(stencil, exchanges, fields, sweeps.box, sweeps.cut)
     at, left_over = fields.old + own.at, own.planes
     before, here, after = load_piece(at - plane, zero), load_piece(at, zero), load_piece(at + plane, zero)
     while left_over > 0:
@@ -106,18 +140,29 @@ def line_of_piece(stencil: Static[Stencil], at, here, beside, zero):
     return (left, *here, right)
 
 
-def sweep_once_pass(stencil: Stencil, norms: str) -> PassKernel:
+def sweep_once_pass(stencil: Stencil, norms: str, exchanges: bool) -> PassKernel:
     """The pass."""
+    item_bytes, chunk = stencil.item_bytes, PLANES[stencil.dtype]
 
-    def launch(box: Box, storage: Storage) -> tuple[tuple[int, int, int], tuple[int, int, int], Cut]:
-        chunk, lanes = PLANES[stencil.dtype], LANES
-        start = sector_start(storage.lead * stencil.item_bytes, box.z0, stencil.item_bytes)
-        pieces = -(-(box.z1 - start) * stencil.item_bytes // PIECE_BYTES)
-        while lanes > 2 and lanes // 2 >= pieces:
+    def tiles(lanes: int, rows: int, box: Box, storage: Storage) -> tuple[int, int]:
+        pieces = -(-(box.z1 - sector_start(storage.lead * item_bytes, box.z0, item_bytes)) * item_bytes // PIECE_BYTES)
+        return -(-pieces // lanes), -(-(box.y1 - box.y0) // rows)
+
+    def launch(box: Box, sides: Box, storage: Storage) -> PassLaunch:
+        lanes = LANES
+        while lanes > 2 and tiles(lanes // 2, 1, box, storage)[0] == 1:
             lanes //= 2
-        rows = THREADS // lanes
-        blocks = -(-pieces // lanes), -(-(box.y1 - box.y0) // rows), -(-(box.x1 - box.x0) // chunk)
-        return blocks, (lanes, rows, 1), Cut(chunk, storage.lead)
+        blocks = *tiles(lanes, THREADS // lanes, box, storage), -(-(box.x1 - box.x0) // chunk)
+        return PassLaunch(blocks, (lanes, THREADS // lanes, 1), Cut(chunk, storage.lead), 0)
 
-    bounds = LaunchBounds(THREADS, 3 if norms == "none" else 2)
-    return PassKernel(specialised(sweep_once, stencil, norms), bounds, 0, 0, launch)
+    def launch_with_exchange(box: Box, sides: Box, storage: Storage) -> PassLaunch:
+        of_chunk = math.prod(tiles(LANES, ROWS, box, storage))
+        cut, waiting = cut_into_chunks(box.x1 - box.x0, Cut(chunk, storage.lead), 1, (sides.x0, sides.x1))
+        blocks = of_chunk * cut.n_chunks
+        return PassLaunch(blocks, THREADS, cut, blocks if any(sides[2:]) else of_chunk * waiting)
+
+    bounds, kernel = (
+        LaunchBounds(THREADS, 3 if norms == "none" else 2),
+        specialised(sweep_once, stencil, norms, exchanges),
+    )
+    return PassKernel(kernel, bounds, 0, 0, launch_with_exchange if exchanges else launch)

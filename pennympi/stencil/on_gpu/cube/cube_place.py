@@ -8,6 +8,7 @@ from ....cuda.device.intrinsics import divide_32
 from ....kernels.block import block
 from ....kernels.sweep.formula import Stencil
 from ....kernels.sweep.records import Pass
+from ..chunks import chunk_at
 from ..warp.shared import PIECE_BYTES, shared_start
 from ..warp.warp import least, pick
 from .cube_once import sector_start
@@ -145,8 +146,8 @@ def place_of_thread(cube: Static[Cube], sweeps: Pass):
     blocks_z, blocks_y = (box.z1 - start_z + own_z - 1) // own_z, (box.y1 - box.y0 + own_y - 1) // own_y
     beyond = divide_32(block(), blocks_z)
     block_x = divide_32(beyond, blocks_y)
-    own_x, first_y = box.x0 + block_x * cut.chunk, box.y0 + (beyond - block_x * blocks_y) * own_y
-    stop_x = least(own_x + cut.chunk, box.x1)
+    own_x, own_planes = chunk_at(cut, box.x0, box.x1, block_x)
+    first_y, stop_x = box.y0 + (beyond - block_x * blocks_y) * own_y, own_x + own_planes
     tile_z = start_z + (block() - beyond * blocks_z) * own_z - cube.rim * cube.width
 
     thread = thread_of_tile(cube)
@@ -170,7 +171,7 @@ def place_of_thread(cube: Static[Cube], sweeps: Pass):
         active & (z + cube.width > needed_z) & (z < stop_z), y - needed_y, stop_y - needed_y,
         y - live.y0, live.y1 - live.y0, z - live.z0, live.z1 - live.z0, live.x0, live.x1 - live.x0,
         not (inside_y & inside_z),
-        y - first_y, least(own_y, box.y1 - first_y), own_x, stop_x - own_x,
+        y - first_y, least(own_y, box.y1 - first_y), own_x, own_planes,
         box.z0 - z, pick(active & (lane >= cube.rim) & (lane < tile.lanes - cube.rim), box.z1 - z, 0),
     )  # fmt: skip
 

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 
 from ....compile.options import LaunchBounds
-from ....compile.pass_kernel import Storage
+from ....compile.pass_kernel import PassLaunch, Storage
 from ....compile.unroll import Static
 from ....kernels.sweep.formula import Stencil
 from ....kernels.sweep.norm import MAX_GROUPS
 from ....kernels.sweep.records import Box, Cut
+from ..chunks import cut_into_chunks
 from ..warp.warp import LANES
 from .rows import March, first_column
 
@@ -31,6 +32,7 @@ MAX_PREFETCH_ROWS = 3  # for all other numbers of sweeps
 # Blocks by which a launch stays below what the device holds, so that a collective finds room beside it.
 SPARE_BLOCKS = 2
 START_ROWS = 4.0  # what it costs a chunk to begin, in rows, about
+WAIT_ROWS = 9  # what it costs a chunk to wait for its halo, in rows, about
 WAVES = 8  # how many numbers of waves ``chunk_rows`` tries
 
 
@@ -50,21 +52,23 @@ def bounds(march: March) -> LaunchBounds:
     return LaunchBounds(THREADS, resident[march.depth] if march.stencil.n_dims == 2 else RESIDENT_1D[march.norms])
 
 
-def launch(march: March) -> Callable[[Box, Storage], tuple[int, int, Cut]]:
+def launch(march: March) -> Callable[[Box, Box, Storage], PassLaunch]:
     """See ``PassKernel``.  The cut's chunk: rows of a warp; of one dimension, how often a warp goes on along the row."""
     resident = bounds(march).min_blocks
 
-    def cut(box: Box, storage: Storage) -> tuple[int, int, Cut]:
+    def cut(box: Box, sides: Box, storage: Storage) -> PassLaunch:
         across = -(-(box.z1 - first_column(march.width, box, storage.lead)) // march.keeps)
         warps = WARPS * max(1, storage.processors * resident - SPARE_BLOCKS)
-        if march.stencil.n_dims == 2:
-            rows = box.y1 - box.y0
-            chunk = chunk_rows(rows, across, warps, march.depth, MAX_GROUPS // LANES // 4)
-            n_warps = across * -(-rows // chunk)
-        else:
+        if march.stencil.n_dims == 1:
             chunk = -(-across // warps)
-            n_warps = -(-across // chunk)
-        return -(-n_warps // WARPS), THREADS, Cut(chunk, storage.lead)
+            blocks = -(-across // (chunk * WARPS))
+            return PassLaunch(blocks, THREADS, Cut(chunk, storage.lead), blocks)
+        rows, most = box.y1 - box.y0, MAX_GROUPS // LANES // 4
+        chunk = chunk_rows(rows + WAIT_ROWS * (sides.y0 + sides.y1), across, warps, march.depth, most)
+        missing = WAIT_ROWS * sides.y0 if chunk > 2 * WAIT_ROWS else 0
+        whole, waiting = cut_into_chunks(rows, Cut(chunk, storage.lead, 0, 0, missing), march.depth, (sides.y0, sides.y1))
+        blocks, n_waiting = -(-whole.n_chunks * across // WARPS), -(-waiting * across // WARPS)
+        return PassLaunch(blocks, THREADS, whole, blocks if sides.z0 or sides.z1 else n_waiting)
 
     return cut
 

@@ -21,6 +21,7 @@ from ....cuda.device.intrinsics import prefetch
 from ....kernels.block import block, real
 from ....kernels.sweep.formula import read_numbers
 from ....kernels.sweep.records import Pass
+from ..chunks import chunk_at
 from ..warp.warp import between, least, load_row, pick, warp_number
 from .cutting import ROWS_AT_A_TIME, WARPS, prefetch_rows
 from .level_squares import (
@@ -127,10 +128,10 @@ def march_down(march: Static[March], ctx, sweeps: Pass):
     origin = first_column(march.width, box, lead)
     across = (box.z1 - origin + march.keeps - 1) // march.keeps
     warp = block() * WARPS + warp_number()
-    own = box.y0 + warp // across * cut.chunk
-    n_own = min(cut.chunk, box.y1 - own)
-    if n_own <= 0:
+    number = warp // across
+    if number >= cut.n_chunks:
         return
+    own, n_own = chunk_at(cut, box.y0, box.y1, number)
     shared, squares = clear_values(march), squares_before_rows(march)
     left = origin + warp % across * march.keeps
     lane = lane_at(march, left, Edges(box, live, lead), read_numbers(march.stencil, sweeps.values), shared)

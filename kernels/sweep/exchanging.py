@@ -1,0 +1,54 @@
+"""A pass that begins with the exchange of the halos that it reads: one launch, in which the exchange is hidden.
+
+    blocks that exchange          | ready, put, wait, arrive | sweep
+    blocks that read a halo       |            wait          | sweep
+    all other blocks              | sweep
+
+Blocks start in the order of their numbers, and those that exchange come first.  So they run while others wait for them.
+"""
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from ..block import arrive, block, read_epoch, wait, write_epoch
+from ..halo.exchange import exchange_parts
+from ..records import Halo
+from .records import Pass
+
+
+class PassExchange(NamedTuple):
+    """The exchange that a pass begins with.
+
+    n_blocks:  number of the first blocks of the launch, which exchange the halos
+    n_waiting: number of the first blocks of the launch, which read them: no other block does
+    arrivals:  address of a word of this PE, which counts the blocks that have exchanged, in all launches
+    passes:    address of (n_waiting,) words of this PE: launches of which each block has swept its points
+    """
+
+    halo: Halo
+    n_blocks: int
+    n_waiting: int
+    arrivals: int
+    passes: int
+
+
+def exchanging_pass(sweep: Callable[..., None]) -> Callable[..., None]:
+    """The kernel of a pass that exchanges the halos of the old field first.  sweep: the kernel of a pass"""
+
+    def exchange_and_sweep(ctx: int, sweeps: Pass, exchange: PassExchange):
+        """The pass."""
+        begin(ctx, exchange)
+        sweep(ctx, sweeps)
+
+    return exchange_and_sweep
+
+
+def begin(ctx: int, exchange: PassExchange):
+    """Exchange this block's parts of the halos, and wait for the others if the block reads halos."""
+    if block() < exchange.n_blocks:
+        exchange_parts(ctx, exchange.halo, exchange.n_blocks)
+        arrive(exchange.arrivals)
+    if block() < exchange.n_waiting:
+        number = read_epoch(exchange.passes, block()) + 1
+        wait(ctx, exchange.arrivals, number * exchange.n_blocks, exchange.halo.me)
+        write_epoch(exchange.passes, block(), number)
