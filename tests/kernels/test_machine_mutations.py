@@ -9,7 +9,7 @@ from seed import SEED
 
 from pennympi.kernels.halo import exchange
 from pennympi.kernels.halo.exchange import halo_ready
-from pennympi.kernels.sweep import resident
+from pennympi.kernels.sweep import exchanging, resident
 from pennympi.kernels.sweep.resident import put_and_wait
 from pennympi.simulator.faults import Fault
 from pennympi.simulator.network import ANY_ORDER, COPIED, IN_ORDER, POINTER
@@ -71,6 +71,12 @@ PLANTED = [
     ("sweeps", "resident", POINTER, Mutation("drop", "halo_wait", 0, "put_and_wait")),
     ("sweeps", "resident", ANY_ORDER, Mutation("drop", "halo_put", 0, "put_and_wait")),
     ("sweeps", "resident", POINTER, Mutation("one buffer", helper="in_turn")),
+    # sweeps in passes that exchange halos
+    ("sweeps", "passes", POINTER, Mutation("drop", "arrive", 0, "begin")),
+    ("sweeps", "passes", IN_ORDER, Mutation("drop", "wait", 0, "begin")),
+    ("sweeps", "passes", POINTER, Mutation("early", "wait", 0, "begin")),
+    ("sweeps", "passes", ANY_ORDER, Mutation("drop", "write_epoch", 0, "begin")),
+    ("sweeps", "passes", COPIED, Mutation("drop", "halo_wait", 0, "exchange_parts")),
     # an exchange of halos
     ("halo", "exchange_halos", POINTER, Mutation("drop", "signal", 0, "allow")),
     ("halo", "exchange_halos", POINTER, Mutation("drop", "wait", 0, "send")),
@@ -85,6 +91,10 @@ PLANTED = [
     ("halo", "exchange_halos", IN_ORDER, Mutation("drop", "fence", 0, "halo_wait")),
     ("halo", "exchange_halos", ANY_ORDER, Mutation("drop", "fence", 0, "halo_wait")),
 ]
+SWEEP_KERNELS = {
+    "resident": resident.resident_kernel(put_and_wait),
+    "passes": exchanging.exchanging_pass(put_and_wait),
+}
 
 
 def must_be_found(table, name, network):
@@ -98,7 +108,7 @@ def must_be_found(table, name, network):
 @pytest.mark.parametrize("table, name, network, mutation", PLANTED, ids=str)
 def test_a_planted_fault_is_found(monkeypatch, table, name, network, mutation):
     if table == "sweeps":
-        plant(monkeypatch, resident.resident_kernel(put_and_wait), mutation)
+        plant(monkeypatch, SWEEP_KERNELS[name], mutation)
     elif table == "halo":
         monkeypatch.setattr(exchange, name, plant(monkeypatch, exchange.exchange_halos, mutation))
     else:
@@ -120,7 +130,7 @@ def ready_too_early(ctx, k, last, of_old, of_new):
     """The neighbours' next call may write halos that the last pass has not read."""
     put_and_wait(ctx, of_old if k % 2 == 0 else of_new)
     if k < last or k % 2 == 0:
-        halo_ready(ctx, of_old if k % 2 or k == last else of_new)
+        halo_ready(ctx, of_old if k % 2 or k == last else of_new, 1)
 
 
 def test_halos_that_are_ready_too_early_are_found(monkeypatch):

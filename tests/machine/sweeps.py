@@ -1,22 +1,26 @@
-"""Sweeps in one launch (``kernels/sweep/resident.py``), with passes over integers in place of the backends' passes."""
+"""Sweeps in one launch (``kernels/sweep/resident.py``), and in a launch a pass, which exchanges the halos that it reads
+(``kernels/sweep/exchanging.py``); with passes over integers in place of the backends' passes."""
 
 from collections.abc import Callable
+from functools import partial
 from random import Random
 from typing import Any
 
 import numpy as np
 
-from pennympi.kernels.sweep import resident
+from pennympi.kernels.sweep import exchanging, resident
 from pennympi.kernels.sweep.norm import LEVEL_BYTES
-from pennympi.kernels.sweep.records import Box, Pass, SweepFields
-from pennympi.simulator.device import Machine
+from pennympi.kernels.sweep.records import Box, Cut, Pass, SweepFields
+from pennympi.simulator.device import Machine, Stream
 from pennympi.simulator.implementations import by_one_warp
 from pennympi.simulator.launches import Launch
 from pennympi.stencil.grid.decomposition import Decomposition, factorings, with_halo
 from pennympi.stencil.grid.messages import points_of
+from pennympi.stencil.on_gpu.chunks import chunk_at, cut_into_chunks
 
 from .arrays import must_be
 from .halos import array_of, halos_of, new_field
+from .team import words
 
 WORD = np.dtype("int64")
 WEIGHTS = (13, 3, 5, 7, 11, 17, 19)  # of a point and its neighbours
@@ -34,21 +38,27 @@ def swept(field: np.ndarray, inner: tuple[slice, ...]) -> np.ndarray:
     return new
 
 
-def pass_over(grid: Decomposition) -> Callable[..., None]:
-    """A pass of integers.  Other blocks may run between its reads and writes of rows; a level adds up its changes."""
+def pass_over(grid: Decomposition, order: Cut | None = None) -> Callable[..., None]:
+    """A pass of integers.  Other blocks may run between its reads and writes of rows; a level adds up its changes.
+
+    order: the rows of the blocks; None: one block has all
+    """
 
     def sweeps(b: Any, ctx, launch: Pass) -> None:
         fields, box, live, cut, _, at_words, _ = launch
-        shape, n_dims, (depth, quiet) = grid.local(b.pe), len(grid.shape), cut
+        shape, n_dims, (depth, quiet) = grid.local(b.pe), len(grid.shape), cut[:2]
         bounds, inside = (tuple(zip(one[::2], one[1::2], strict=True))[3 - n_dims :] for one in (box, live))
 
         def array(address: int) -> np.ndarray:
             return array_of(b.machine, grid, b.pe, address, WORD)
 
-        old = np.empty(shape, WORD)
+        whole, old = bounds[0], np.zeros(shape, WORD)
+        first, n = chunk_at(order, *whole, b.block.index) if order else (whole[0], whole[1] - whole[0])
         for index in np.ndindex(shape[:-1]):
-            old[index] = array(fields.old)[index]
+            if n_dims == 1 or first - depth <= index[0] < first + n + depth:
+                old[index] = array(fields.old)[index]
             b.pause()
+        bounds = (first, first + n), *bounds[1:]
         own = tuple(slice(*bound) for bound in bounds)
         for s in range(1, depth + 1):
             wide = zip(bounds, inside, strict=True)
@@ -107,8 +117,8 @@ class Sweeps:
         """A PE's part of the whole grid, with its halo."""
         return whole[tuple(slice(first, first + n) for first, n in zip(self.grid.first(pe), self.grid.local(pe)))]  # noqa: B905
 
-    def launch(self, pe: int, call: int) -> Launch:
-        """A launch with all sweeps of a PE's call."""
+    def bounds(self, pe: int) -> tuple[Box, Box]:
+        """The box of a PE's points, and 1 for each bound that has a neighbour."""
         own, n_dims = self.grid.own(pe), len(self.grid.shape)
         box, sides = [0, 1] * (3 - n_dims), [0, 0] * (3 - n_dims)
         for d in range(n_dims):
@@ -116,12 +126,44 @@ class Sweeps:
             for step in (-1, 1):
                 along = tuple(step * (one == d) for one in range(n_dims))
                 sides.append(int(self.grid.neighbour(pe, along) is not None))
+        return Box(*box), Box(*sides)
+
+    def launch(self, pe: int, call: int) -> Launch:
+        """A launch with all sweeps of a PE's call."""
+        box, sides = self.bounds(pe)
         fields = SweepFields(self.fields[1].address, self.fields[0].address, 0, 0, 0)  # the pass knows the grid's pitch
         halos = [one[pe] for one in self.halos]
-        args = (pe, resident.SweepCall(fields, Box(*box), Box(*sides), 0, self.words, 0), self.passes, *halos)
+        args = (pe, resident.SweepCall(fields, box, sides, 0, self.words, 0), self.passes, *halos)
         return Launch.of(
             "sweeps", resident.resident_kernel(pass_over(self.grid)), args, begin=lambda: self.write(pe, call)
         )
+
+    def launches(self, pe: Stream, rng: Random) -> list[Launch]:
+        """A launch for each pass of a PE's calls."""
+        me, (box, sides), n_dims = pe.me, self.bounds(pe.me), len(self.grid.shape)
+        chunk, n_rows = rng.randint(1, 4), self.grid.own(pe.me)[0]
+        at_sides = sides[6 - 2 * n_dims :]
+        order = Cut(chunk, 0, 0, 0, at_sides[0] * rng.randint(0, chunk - 1))
+        order, n_waiting = cut_into_chunks(n_rows, order, self.depth, at_sides[:2])
+        if n_dims == 1 or any(at_sides[2:]):
+            n_waiting = order.n_chunks
+        counters = [words(self.machine, 1 + n_waiting, 0) for _ in range(2)]
+        n_blocks = rng.randint(1, min(max(1, n_waiting), max(1, self.halos[0][me].n_rows), pe.slots))
+        kernel, launches = pass_over(self.grid, order), []
+        for call, k in np.ndindex(CALLS, len(self.sizes)):
+            done, depth = sum(self.sizes[:k]), self.sizes[k]
+            quiet = max(0, self.passes.quiet - done)
+            at_words = self.words + max(0, done - self.passes.quiet) * LEVEL_BYTES
+            new, old = (self.fields[(k + step) % 2].address for step in (1, 0))
+            cut, live = Cut(depth, min(quiet, depth)), resident.widened(box, sides, depth)
+            args = (me, Pass(SweepFields(new, old, 0, 0, 0), box, live, cut, 0, at_words, 0))
+            if self.halos[0][me].n_rows:
+                at, halo = counters[k % 2], self.halos[k % 2][me]
+                args += (exchanging.PassExchange(halo, n_blocks, n_waiting, at, at + WORD.itemsize),)
+            made = exchanging.exchanging_pass(kernel) if len(args) > 2 else kernel
+            begin = partial(self.write, me, call) if k == 0 else None
+            launches.append(Launch.of(f"pass {k}", made, args, order.n_chunks, begin=begin))
+        return launches
 
     def own(self, pe: int) -> tuple[slice, ...]:
         """Indices of a PE's points in its arrays."""
@@ -170,4 +212,12 @@ def called(machine: Machine, rng: Random) -> list[Callable[[], None]]:
     return [sweeps.check]
 
 
-SWEEPS = {"resident": called}
+def called_in_passes(machine: Machine, rng: Random) -> list[Callable[[], None]]:
+    """The same, with a launch for each pass."""
+    sweeps = Sweeps(machine, rng)
+    for pe in machine.pes:
+        pe.issue(sweeps.launches(pe, rng))
+    return [sweeps.check]
+
+
+SWEEPS = {"resident": called, "passes": called_in_passes}
