@@ -60,21 +60,17 @@ def overlapped(
         raise RuntimeError("grid.overlap: the loop over the parts ended before the last one, so the field has gaps")
 
 
-def boxes_of(grid: Decomposition, me: int, unit: int = 1) -> list[Corners]:
-    """The own points that neighbours keep, in disjoint boxes, then the box of all others, which may be empty.
-
-    unit: along the last dimension a box begins at a multiple of as many own points
-    """
+def boxes_of(grid: Decomposition, me: int) -> list[Corners]:
+    """The own points that neighbours keep, in disjoint boxes, then the box of all others, which may be empty."""
     low, high, boxes = list(grid.halo), [h + n for h, n in zip(grid.halo, grid.own(me), strict=True)], []
-    for d, (h, n) in enumerate(zip(grid.halo, grid.own(me), strict=True)):
-        step = unit if d == len(low) - 1 else 1
+    for d, h in enumerate(grid.halo):
         before, after = grid.neighbours_along(me, d)
         if h and before is not None and low[d] < high[d]:
-            edge = min(low[d] + -(-h // step) * step, high[d])
+            edge = min(low[d] + h, high[d])
             boxes.append((tuple(low), (*high[:d], edge, *high[d + 1 :])))
             low[d] = edge
         if h and after is not None and low[d] < high[d]:
-            edge = max(h + (n - h) // step * step, low[d])
+            edge = max(high[d] - h, low[d])
             boxes.append(((*low[:d], edge, *low[d + 1 :]), tuple(high)))
             high[d] = edge
     return [*boxes, (tuple(low), tuple(high))]

@@ -14,7 +14,7 @@ from ...kernels.slots import WORD_BYTES
 from ...kernels.sweep.exchanging import PassExchange, exchanging_pass
 from ..grid.exchange import Halos
 from .norm import SweepNorm
-from .problem import SweepProblem
+from .problem import Norms, SweepProblem
 
 
 def pass_sizes(sweeps: int, depth: int, norms: str = "none") -> list[int]:
@@ -71,12 +71,12 @@ def passes(problem: SweepProblem, depth: int, norm: SweepNorm | None) -> Callabl
     made = {kind: pass_kernel(problem, *kind) for kind in dict.fromkeys(kinds)}
     launches = {kind: one.launch(box, problem.sides, storage) for kind, one in made.items()}
     n_waiting = min(launch.n_waiting for launch in launches.values())
-    halos = [Halos(context, problem.parts, [view], depth > 1, n_waiting) for view in views[:2]]
+    halos = [Halos(context, problem.parts, [view], depth > 1, n_waiting) for view in views[: min(2, len(sizes))]]
     of_coefficient = problem.exchange_of_coefficient(depth)
     scratch = problem.new_bytes(max(one.scratch_bytes for one in made.values()))
     exchanges = [PassExchanges(problem, one) for one in halos]
 
-    def prepared(kind: tuple[int, str], which: int) -> Run:
+    def prepared(kind: tuple[int, Norms], which: int) -> Run:
         """A launch that leaves new and words open."""
         one, launch = made[kind], launches[kind]
         fields = problem.fields(views[1 - which].address, views[which].address)
@@ -103,7 +103,8 @@ class PassExchanges:
     """The exchanges that the passes from one of the fields begin with.  halos: of the field"""
 
     def __init__(self, problem: SweepProblem, halos: Halos):
-        self._problem, self._halos, self._kept = problem, halos, []
+        self._problem, self._halos = problem, halos
+        self._kept: list[Any] = []
 
     def of(self, sweep: Callable[..., None], n_waiting: int) -> tuple[Callable[..., None], tuple[int, ...]]:
         """The kernel of a pass that exchanges the halos first, and its arguments after those of ``sweep``."""

@@ -15,7 +15,7 @@ from ...compile.pass_kernel import Storage
 from ...errors import PennympiError
 from ...kernels.sweep.formula import Stencil
 from ...kernels.sweep.records import Box, SweepFields
-from ..grid.decomposition import Decomposition, Sizes
+from ..grid.decomposition import Decomposition
 from ..grid.exchange import plan_exchange
 from ..grid.layout import LINE_BYTES, layout_of
 
@@ -115,11 +115,6 @@ class SweepProblem:
 def box_of(bounds: Sequence[tuple[int, int]]) -> Box:
     """The box of (first, stop) in each of x, y and z."""
     return Box(*(edge for pair in bounds for edge in pair))
-
-
-def box_between(first: Sizes, stop: Sizes) -> Box:
-    """The box of points first..stop-1, by dimension of a grid."""
-    return box_of([(0, 1)] * (3 - len(first)) + list(zip(first, stop, strict=True)))
 
 
 def deepest(parts: Decomposition) -> int | None:
