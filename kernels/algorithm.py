@@ -29,6 +29,11 @@ class Topology:
     ll128_in_nodes: bool = True
     stores: bool = True
 
+    def packets_between(self, pe: int, peer: int) -> bool:
+        """Whether packets may go between two PEs, each of which stores into the other's memory."""
+        same_node = self.node_of[pe] == self.node_of[peer]
+        return self.packets and (self.ll128_safe or (self.ll128_in_nodes and same_node))
+
     @property
     def n_pes(self) -> int:
         """Number of PEs of the team."""

@@ -9,7 +9,21 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from .block import block, copy, fence, put, put_signal, signal, stage_for_put, wait, wait_all
+from .block import (
+    block,
+    copy,
+    fence,
+    put,
+    put_signal,
+    receive_packets,
+    send_packets,
+    signal,
+    stage_for_put,
+    sync,
+    wait,
+    wait_all,
+)
+from .plans import packed_bytes
 from .records import PE, Message, Work
 from .slots import inbox_of, word, words
 from .steps import fence_signal_all, load_counter, load_epoch, rounds, store_counter, store_epoch
@@ -77,6 +91,27 @@ def exchange_put_signal(pe: PE, swap: Message, work: Work, max_blocks: int):
     store_counter(work, work.epochs, from_peer, epoch)
 
 
+def exchange_packets(pe: PE, swap: Message, work: Work, max_blocks: int):
+    """Packets, which carry their epoch.
+
+    inbox  (n_pes sources, max_blocks, 2 buffers) slots of packets
+    epochs (n_pes, max_blocks)
+    """
+    from_me, from_peer = pe.me * max_blocks + block(), swap.peer * max_blocks + block()
+    epoch = load_counter(work, work.epochs, from_peer)
+    for start in rounds(swap.nbytes, packed_bytes(work.buffer_bytes)):
+        epoch += 1
+        # The peer sends for epoch e+1 after it has received epoch e: two buffers suffice.
+        peer_buffer, own_buffer = from_me * 2 + (epoch & 1), from_peer * 2 + (epoch & 1)
+        nbytes = min(packed_bytes(work.buffer_bytes), swap.nbytes - start)
+        slot = work.inbox + peer_buffer * work.buffer_bytes
+        send_packets(pe.ctx, Message(slot, swap.src + start, nbytes, swap.peer), epoch)
+        sync()  # dst may be src
+        own_slot = work.inbox + own_buffer * work.buffer_bytes
+        receive_packets(pe.ctx, Message(swap.dst + start, own_slot, nbytes, swap.peer), epoch)
+    store_counter(work, work.epochs, from_peer, epoch)
+
+
 @dataclass(frozen=True)
 class Form:
     """A form of exchange.  collective: True if all PEs of the team must call it"""
@@ -91,5 +126,6 @@ _FORMS = (
     Form("put_barrier", "put, then a barrier of all PEs", exchange_put_barrier, True),
     Form("put_fence_signal", "put, fence, then a signal to the partner", exchange_put_fence_signal, False),
     Form("put_signal", "one fused put_signal a message, one waiting thread", exchange_put_signal, False),
+    Form("packets", "packets, which carry their epoch, where they can go; else put_signal", exchange_packets, False),
 )
 TABLE = {form.name: form for form in _FORMS}

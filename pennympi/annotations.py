@@ -12,7 +12,7 @@ from mpi4py import MPI
 
 BackendName: TypeAlias = Literal["auto", "host", "cuda"]
 Priority: TypeAlias = Literal["normal", "high"]
-ExchangeForm: TypeAlias = Literal["put_barrier", "put_fence_signal", "put_signal"]
+ExchangeForm: TypeAlias = Literal["put_barrier", "put_fence_signal", "put_signal", "packets"]
 EngineName: TypeAlias = Literal["auto", "plain", "blocked", "resident"]
 OpName: TypeAlias = Literal["sum", "prod", "min", "max", "avg", "mean"]
 Op: TypeAlias = OpName | MPI.Op

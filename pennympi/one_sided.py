@@ -155,13 +155,13 @@ class OneSided:
         self._backend.streams.order.enqueue(self._launch_barrier, (), handle, stream)
 
     def exchange(
-        self, recv: Array, send: Array, pe: int, form: ExchangeForm = "put_signal", stream: AnyStream | None = None
+        self, recv: Array, send: Array, pe: int, form: ExchangeForm = "packets", stream: AnyStream | None = None
     ) -> None:
         """Swap with PE ``pe``, which makes the same call: recv = its send, in stream order.  recv may be send.
 
         recv, send: arrays of the same count and dtype
-        form: "put_signal" (fastest) or "put_fence_signal": collective over the two PEs only;
-              "put_barrier": collective over the team
+        form: "packets" (fastest; "put_signal" where packets can't go), "put_signal" or "put_fence_signal": collective
+              over the two PEs only;  "put_barrier": collective over the team
         Raises TypeError, ValueError (arrays, pe, form), Unsupported (dtype), PeerTimeout.
         """
         self._guard.check_open()

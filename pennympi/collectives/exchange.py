@@ -17,6 +17,8 @@ from .base import CollectiveContext, Launch
 
 PIECE_BYTES = 65536  # bytes in a message of a block
 MAX_BLOCKS = 32
+SLOT_BYTES, MAX_PACKET_BLOCKS = 32768, 64  # of a message as packets
+LEAST_PACKET_BYTES = 4096  # that a block sends as packets, unless there are fewer
 DST, SRC = 2, 3  # indices of the addresses among a kernel's parameters
 
 
@@ -25,8 +27,9 @@ class Exchange:
 
     def __init__(self, context: CollectiveContext):
         backend, job = self._backend, self._job = context.backend, context.job
-        self._arrays, self._count = context.arrays, context.guard.count
+        self._arrays, self._count, self._topology = context.arrays, context.guard.count, context.topology
         self._blocks = min(MAX_BLOCKS, backend.max_blocks)
+        self._packet_blocks = min(MAX_PACKET_BLOCKS, backend.max_blocks)
         n, blocks = job.n_pes, self._blocks
         # Two PEs alone may call the pairwise forms, so this allocates the memory of all calls.
         staged = blocks * PIECE_BYTES if backend.peers.needs_scratch else 0
@@ -34,6 +37,8 @@ class Exchange:
             backend, job, n * blocks * 2 * PIECE_BYTES, staged, n * blocks * 2, n * blocks
         )
         self._team: Workspace = make_workspace(backend, job, blocks * 2 * PIECE_BYTES, staged, blocks * 2 * n, blocks)
+        packet_slots = n * self._packet_blocks
+        self._packets = make_workspace(backend, job, packet_slots * 2 * SLOT_BYTES, 0, 0, packet_slots)
         self._run_in_order = backend.streams.order.enqueue
         self._launches: dict[tuple[Any, ...], Launch] = {}
         self._checked: dict[tuple[Any, ...] | None, tuple[Launch, tuple[int, ...]]] = {}  # {key of a call: its launch}
@@ -66,16 +71,27 @@ class Exchange:
 
     def _compile(self, count: int, dtype: DType, form: str, pe: int) -> Launch:
         """A launch.  Its text is "" for a call of two PEs alone, which other PEs do not count."""
+        if form == "packets" and not self._packets_to(pe):
+            form = "put_signal"
         chosen, me, n = TABLE[form], self._job.me, self._job.n_pes
         pair = "" if chosen.collective else f" between PEs {min(me, pe)} and {max(me, pe)}"
         text = f"exchange of {count} {dtype.name}{pair}, by {form}"
         if pair:
             self._job.control.write_down(text)
         nbytes = count * dtype.item_bytes
-        blocks = max(1, min(self._blocks, -(-nbytes // PIECE_BYTES)))
-        workspace = self._team if chosen.collective else self._pair
-        work = workspace.work(PIECE_BYTES, tag_of(text) << EPOCH_BITS)
-        arguments = (me, n, *Message(0, 0, nbytes, pe), *work, *(() if chosen.collective else (self._blocks,)))
+        workspace, max_blocks, buffer_bytes, least_bytes = self._pair, self._blocks, PIECE_BYTES, PIECE_BYTES
+        if chosen.collective:
+            workspace = self._team
+        elif form == "packets":
+            workspace, max_blocks = self._packets, self._packet_blocks
+            buffer_bytes, least_bytes = SLOT_BYTES, LEAST_PACKET_BYTES
+        blocks = max(1, min(max_blocks, -(-nbytes // least_bytes)))
+        work = workspace.work(buffer_bytes, tag_of(text) << EPOCH_BITS)
+        arguments = (me, n, *Message(0, 0, nbytes, pe), *work, *(() if chosen.collective else (max_blocks,)))
         options = KernelOptions(constants={"n_pes": n})
         kernel = self._backend.compiler.kernel(chosen.kernel, f"exchange ({form})", options)
         return Launch(kernel.prepare(blocks, arguments, (DST, SRC)), True, "" if pair else text)
+
+    def _packets_to(self, pe: int) -> bool:
+        """Whether packets go to a PE and back."""
+        return self._backend.peers.by_pointer[pe] and self._topology.packets_between(self._job.me, pe)

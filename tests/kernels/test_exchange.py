@@ -1,4 +1,4 @@
-"""exchange: its three forms, any size, changing partners, any number of PEs."""
+"""exchange: its forms, any size, changing partners, any number of PEs."""
 
 import numpy as np
 import pytest

@@ -116,7 +116,7 @@ def test_pe(team, a, pe):
         refused(*wrong, call, a.out, a.x, pe)
     refused(*wrong, team.put_signal, a.out, a.x, a.signals[:1], 1, pe)
     refused(*wrong, team.peer, a.x, pe)
-    for form in ("put_signal", "put_fence_signal", "put_barrier"):
+    for form in ("packets", "put_signal", "put_fence_signal", "put_barrier"):
         refused(*wrong, team.exchange, a.out, a.x, pe, form)
     if pe is not None:
         refused(*wrong, team.wait_signal, a.signals[:1], 1, pe)

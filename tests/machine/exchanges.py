@@ -8,7 +8,7 @@ from pennympi.simulator.launches import Launch
 from .arrays import Held, values
 from .team import Team, allocated, prepared, tagged
 
-MOST_BYTES = 600
+MOST_BYTES = 4000
 SPARE = 4  # words allocated for each slot or PE: more than the two that kernels use
 
 
@@ -18,10 +18,10 @@ class Exchanges:
     def __init__(self, team: Team):
         machine = self.machine = team.machine
         self.arrays, self.max_blocks = team.arrays, team.limits.max_blocks
-        self.buffer_bytes = machine.rng.choice((32, 64, 256))
+        self.buffer_bytes = machine.rng.choice((512, 1024))
         slots = team.n * self.max_blocks
         nbytes = slots * 2 * self.buffer_bytes
-        self.workspaces = [allocated(machine, nbytes, nbytes, SPARE * slots, slots, 2 * slots) for _ in range(2)]
+        self.workspaces = [allocated(machine, nbytes, nbytes, SPARE * slots, slots, 2 * slots) for _ in range(3)]
 
     def call(self, form: Form, rng: Random, number: int) -> list[list[Launch]]:
         """One exchange of every PE that has a partner (of every PE, where the form wants all)."""
@@ -48,7 +48,7 @@ class Exchanges:
             blocks = max(1, min(self.max_blocks, -(-nbytes[pe] // self.buffer_bytes)))
             call = {"ctx": pe, "me": pe, "n_pes": n, "dst": recv, "src": send, "nbytes": nbytes[pe], "peer": partner[pe]}
             call |= {"max_blocks": self.max_blocks, "buffer_bytes": self.buffer_bytes}
-            call |= self.workspaces[form.collective] | {"tag": tagged(f"{form.name} {nbytes[pe]}")}
+            call |= self.workspaces[2 if form.name == "packets" else form.collective] | {"tag": tagged(f"{form.name} {nbytes[pe]}")}
             launch = prepared(what, form.kernel, blocks, "byte", call)
             launch.begin, launch.end = held.begin(arrays, pe), held.end(arrays, pe)
             streams[pe].append(launch)

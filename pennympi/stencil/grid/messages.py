@@ -54,14 +54,8 @@ class Ways(NamedTuple):
             return PACKED
         if box.planes * box.rows * box.nbytes >= self.direct_min_bytes and box.nbytes >= self.direct_min_line_bytes:
             return DIRECT
-        return PACKETS if self._packets_between(sender, receiver) else PACKED
-
-    def _packets_between(self, sender: int, receiver: int) -> bool:
-        """Whether packets may go between two PEs: both ways, as the reuse of an inbox relies on the answer."""
-        topology = self.topology
-        same_node = topology.node_of[sender] == topology.node_of[receiver]
-        ll128 = topology.ll128_safe or (topology.ll128_in_nodes and same_node)
-        return topology.packets and ll128 and self.by_pointer[receiver][sender]
+        both_ways = self.by_pointer[receiver][sender]  # since the reuse of an inbox relies on the answer
+        return PACKETS if both_ways and self.topology.packets_between(sender, receiver) else PACKED
 
 
 def steps_of(grid: Decomposition, corners: bool) -> Iterator[Sizes]:

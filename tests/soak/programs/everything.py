@@ -111,7 +111,7 @@ class Everything:
         team, size = self.team, self.shared.choice(COUNTS)
         pe = team.me ^ 1 if team.me ^ 1 < team.n_pes else team.me
         mine, theirs = (device(team, np.full(size, value, np.float32)) for value in (team.me, -1))
-        team.exchange(theirs, mine, pe, self.shared.choice(("put_signal", "put_fence_signal", "put_barrier")))
+        team.exchange(theirs, mine, pe, self.shared.choice(("packets", "put_signal", "put_fence_signal", "put_barrier")))
         team.synchronize()
         self.check(same(theirs, np.full(size, pe, np.float32)), f"exchange {size}")
 
