@@ -16,6 +16,9 @@ from pennympi.kernels.records import Lines, Message
 
 THREADS = 32
 PUT = ("offsets", "move_1", "move_4", "put_lines")
+LINES = (
+    "unit_bytes", "spot_of", "next_spot", "address_at", "gathered_pair", "scattered_pair", "send_lines", "receive_lines",
+)  # fmt: skip
 
 
 def run(module, names, memory, calls, **stand_ins):
@@ -84,7 +87,7 @@ def through_packets(memory, dst, src, lines, nbytes):
 
     run(
         line_packets,
-        ("unit_bytes", "place", "gathered", "gathered_pair", "scattered_pair", "send_lines", "receive_lines"),
+        LINES,
         memory,
         [
             ("send_lines", (0, Message(0, src, nbytes, 0), lines, 1)),

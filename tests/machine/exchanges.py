@@ -48,7 +48,9 @@ class Exchanges:
             blocks = max(1, min(self.max_blocks, -(-nbytes[pe] // self.buffer_bytes)))
             call = {"ctx": pe, "me": pe, "n_pes": n, "dst": recv, "src": send, "nbytes": nbytes[pe], "peer": partner[pe]}
             call |= {"max_blocks": self.max_blocks, "buffer_bytes": self.buffer_bytes}
-            call |= self.workspaces[2 if form.name == "packets" else form.collective] | {"tag": tagged(f"{form.name} {nbytes[pe]}")}
+            call |= self.workspaces[2 if form.name == "packets" else form.collective] | {
+                "tag": tagged(f"{form.name} {nbytes[pe]}")
+            }
             launch = prepared(what, form.kernel, blocks, "byte", call)
             launch.begin, launch.end = held.begin(arrays, pe), held.end(arrays, pe)
             streams[pe].append(launch)

@@ -17,45 +17,62 @@ def unit_bytes(address, lines, plane_bytes, row_bytes):
     return 8 if alignment & 7 == 0 else 4 if alignment & 3 == 0 else 1
 
 
-def place(lines, plane_bytes, row_bytes, offset):
-    """Bytes from the start of a box to a byte of its packed lines."""
+def spot_of(lines, offset):
+    """(plane, row of the plane, byte of the line) of a byte of the packed lines."""
     line = divide_32(offset, lines.nbytes)
     plane = 0
     if line >= lines.rows:  # most boxes have one plane
         plane = divide_32(line, lines.rows)
-    return plane * plane_bytes + (line - plane * lines.rows) * row_bytes + offset - line * lines.nbytes
+    return plane, line - plane * lines.rows, offset - line * lines.nbytes
 
 
-def gathered(src, lines, offset, nbytes):
-    """The 8 bytes at an offset of the packed lines, ``nbytes`` in all; those beyond are 0."""
-    return load_word(src + place(lines, lines.src_plane_bytes, lines.src_row_bytes, offset)) if offset < nbytes else 0
+def next_spot(lines, spot, unit):
+    """The spot of the byte ``unit`` bytes later, without a division.  A line has whole units."""
+    plane, row, byte = spot
+    byte += unit
+    if byte >= lines.nbytes:
+        byte, row = 0, row + 1
+        if row >= lines.rows:
+            row, plane = 0, plane + 1
+    return plane, row, byte
+
+
+def address_at(start, plane_bytes, row_bytes, spot):
+    """Address of a byte of a box."""
+    return start + spot[0] * plane_bytes + spot[1] * row_bytes + spot[2]
 
 
 def gathered_pair(src, lines, i, nbytes, unit):
-    """Part ``i`` of the lines."""
+    """Part ``i`` of the lines, ``nbytes`` in all; bytes beyond are 0."""
     offset = data_offset(i)
-    if unit == 8:
-        return (gathered(src, lines, offset, nbytes), gathered(src, lines, offset + 8, nbytes))
+    spot, plane_bytes, row_bytes = spot_of(lines, offset), lines.src_plane_bytes, lines.src_row_bytes
     first, second = 0, 0
+    if unit == 8:
+        if offset < nbytes:
+            first = load_word(address_at(src, plane_bytes, row_bytes, spot))
+        if offset + 8 < nbytes:
+            second = load_word(address_at(src, plane_bytes, row_bytes, next_spot(lines, spot, 8)))
+        return first, second
     k = 0
     while k < min(16, nbytes - offset):
-        at = src + place(lines, lines.src_plane_bytes, lines.src_row_bytes, offset + k)
+        at = address_at(src, plane_bytes, row_bytes, spot)
         data = load_4(at) & LOW if unit == 4 else load_1(at) & 255
         if k < 8:
             first |= data << (8 * k)
         else:
             second |= data << (8 * k - 64)
+        spot = next_spot(lines, spot, unit)
         k += unit
-    return (first, second)
+    return first, second
 
 
 def scattered_pair(dst, lines, i, nbytes, unit, pair):
     """Write part ``i`` of the lines; the last part of a packet has 8 bytes."""
     offset = data_offset(i)
     stop = min(8 if (i & 7) == 7 else 16, nbytes - offset)
-    k = 0
+    spot, k = spot_of(lines, offset), 0
     while k < stop:
-        at = dst + place(lines, lines.dst_plane_bytes, lines.dst_row_bytes, offset + k)
+        at = address_at(dst, lines.dst_plane_bytes, lines.dst_row_bytes, spot)
         data = (pair[0] if k < 8 else pair[1]) >> (8 * (k & 7))
         if unit == 8:
             store_word(at, data)
@@ -63,6 +80,7 @@ def scattered_pair(dst, lines, i, nbytes, unit, pair):
             store_4(at, data & LOW)
         else:
             store_1(at, data & 255)
+        spot = next_spot(lines, spot, unit)
         k += unit
 
 
