@@ -31,7 +31,7 @@ class OneSided:
         self._guard, self._arrays, self._handle_of = context.guard, context.arrays, backend.streams.handle
         self._counters = backend.heap.take_words([0] * COUNTERS)
         self._next = 0
-        self._checked: dict[tuple[Any, ...] | None, tuple[int, int, int, bool, int]] = {}  # {key of a put: its values}
+        self._checked: dict[tuple[Any, ...] | None, Any] = {}  # {key of a call's arrays and PE: what their check found}
         self._graph_counters: list[int] = []  # addresses of counters that no graph uses yet
         self._through_staging = not backend.peers.stores
         wanted: list[tuple[Callable[..., Any], str, KernelOptions]] = [
@@ -65,7 +65,7 @@ class OneSided:
         """
         self._guard.check_open()
         handle = self._handle_of(stream)
-        to, source, nbytes, through_staging, _ = self._checked_put(dst, src, pe)
+        to, source, nbytes, through_staging, _ = self._kept(self._check_put, dst, src, pe)
         if nbytes == 0:
             return
         if through_staging:
@@ -112,7 +112,7 @@ class OneSided:
         """
         self._guard.check_open()
         handle = self._handle_of(stream)
-        to, source, nbytes, through_staging, word = self._checked_put(dst, src, pe, signal)
+        to, source, nbytes, through_staging, word = self._kept(self._check_put, dst, src, pe, signal)
         value = _value(value)
         if nbytes and through_staging:
             self._put_by_staging(to, source, nbytes, pe, handle, word, value)
@@ -134,7 +134,7 @@ class OneSided:
         """
         self._guard.check_open()
         handle = self._handle_of(stream)
-        word = self._word(signal)
+        word = self._kept(self._word, signal)
         if source is not None:
             check_pe(source, self._job.n_pes)
         self._backend.streams.order.record_pending()
@@ -196,20 +196,20 @@ class OneSided:
     def _blocks(self, nbytes: int) -> int:
         return max(1, min(self._backend.max_blocks, nbytes // MIN_BLOCK_BYTES))
 
-    def _checked_put(self, dst: Any, src: Any, pe: int, *signal: Any) -> tuple[int, int, int, bool, int]:
-        """(address of dst, address of src, bytes, whether they go through staging, address of the signal or 0).
-
-        The result is kept by the call's key, since the check takes longer than a message to another node.
-        """
-        call_key = None if state.freed else self._backend.heap.call_key((state.changes, dst, src, pe, *signal))
-        put = self._checked.get(call_key)
-        if put is None:
-            to, source = self._pair(dst, src, pe, symmetric_dst=True)
-            word = self._word(*signal) if signal else 0
-            put = to.address, source.address, source.nbytes, self._unknown(source, pe), word
+    def _kept(self, check: Callable[..., Any], *arguments: Any) -> Any:
+        """check(*arguments), kept by the key of the arguments: it takes longer than a message to another node."""
+        call_key = None if state.freed else self._backend.heap.call_key((state.changes, *arguments))
+        found = self._checked.get(call_key)
+        if found is None:
+            found = check(*arguments)
             if call_key:
-                keep(self._checked, call_key, put)
-        return put
+                keep(self._checked, call_key, found)
+        return found
+
+    def _check_put(self, dst: Any, src: Any, pe: int, *signal: Any) -> tuple[int, int, int, bool, int]:
+        """(address of dst, address of src, bytes, whether they go through staging, address of the signal or 0)."""
+        to, source = self._pair(dst, src, pe, symmetric_dst=True)
+        return to.address, source.address, source.nbytes, self._unknown(source, pe), self._word(*signal) if signal else 0
 
     def _pair(self, dst: Any, src: Any, pe: int, symmetric_dst: bool) -> tuple[ArrayView, ArrayView]:
         """The checked array views of dst and src.  symmetric_dst: dst must be symmetric; else src must be."""
