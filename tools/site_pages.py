@@ -13,6 +13,7 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS, COPIES = "docs/", "source/"
+WIDE = "---\nhide: [toc]\n---\n"  # a page without a table of contents, whose code may be wider
 LINK = re.compile(r"(!?\[[^\]]*\])\((?!\w+:|#)([^)\s#]+)(#[^)\s]*)?\)")  # and pictures
 
 
@@ -38,7 +39,7 @@ def on_files(files, config):
             if path.startswith(DOCS) or not (ROOT / path).is_file() or files.get_file_from_path(copy):
                 continue
             if path.endswith(".py"):
-                code = f"# {path}\n\n````python\n{(ROOT / path).read_text()}````\n"
+                code = f"{WIDE}# `{path}`\n\n````python\n{(ROOT / path).read_text()}````\n"
                 files.append(File.generated(config, copy, content=code))
                 continue
             files.append(File.generated(config, copy, abs_src_path=str(ROOT / path)))
