@@ -44,10 +44,10 @@ def wait(ctx: int, signal: int, value: int, source: int) -> None:
 
 
 def refuse_count(ctx: int, why: int, count: int, wanted: int, pe: int) -> None:
-    """Give up, as a wait does, because of a wrong count.  why: the reason
+    """Give up, as a wait does, because of a wrong count.
 
-    SENDS, TAKES: part ``pe`` has ``count`` elements, begins at element ``wanted``, and does not fit into x, or into out;
-    DIFFERS: PE ``pe`` sends ``count`` elements, and this PE expects ``wanted``
+    why: SENDS or TAKES if part ``pe`` has ``count`` elements, begins at element ``wanted``, and does not fit into x, or
+         into out; DIFFERS if PE ``pe`` sends ``count`` elements, and this PE expects ``wanted``
     """
 
 

@@ -59,7 +59,7 @@ def simulate_program(on_pe: Callable[[], Any], n_pes: int, seconds: float, seed:
     except ModuleNotFoundError as error:
         if error.name != "greenlet":
             raise
-        raise Unsupported("simulate needs greenlet: pip install 'pennympi[simulate]'") from None
+        raise Unsupported("simulate needs greenlet: pip install greenlet") from None
     return run_schedules(lambda schedule: _run(schedule, on_pe), n_pes, seconds, seed)
 
 

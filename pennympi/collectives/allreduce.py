@@ -132,8 +132,8 @@ class Sums:
         before 16-bit floats are rounded (one_shot, one_shot_packets), or in float32 with a second rounding (two_shot,
         two_shot_packets).
         order: "canonical": the PEs' values of an element are added in the order of the PEs, and the sum is rounded
-        once, so
-           its bits depend only on these values, not on the count or the algorithm.  Some algorithms can't do this
+               once, so its bits depend only on these values, not on the count or the algorithm.  Some algorithms can't
+               do this
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
         """
         collective = self._sums.get(order) or _unknown(order)

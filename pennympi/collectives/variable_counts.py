@@ -118,7 +118,7 @@ class VariableCounts:
 
         x, out: arrays of the same dtype, in which part pe has send_counts[pe], or receive_counts[pe], elements and begins
            at send_displacements[pe], or receive_displacements[pe]
-        receive_counts[pe] is send_counts[me] on PE pe.
+        The receive_counts[pe] of this PE is the send_counts[me] of PE pe.
         In place when x is MPI.IN_PLACE and send_counts is None: PEs then swap parts of the same length.
         Raises TypeError, ValueError, Unsupported, CountError, CollectiveMismatchError, PeerTimeout; see ``Collectives``.
         """

@@ -13,6 +13,7 @@ from ..kernels.allreduce import PLANNED, TABLE
 from ..kernels.cost import Machine, Size
 from ..settings import algorithm_for
 from ..topology.between_nodes import Link, measure
+from ..units import counted
 from . import machine as machines
 from .explanation import Explanation
 from .find import find
@@ -93,7 +94,7 @@ class Selection:
             nbytes,
             dtype.name,
             op,
-            f"{n_pes} PEs on {self.device}",
+            f"{counted(n_pes, 'PE')} on {self.device}",
             chosen.name,
             why,
             plan,
