@@ -14,7 +14,7 @@ from .compile.bind import annotated_kinds
 from .compile.options import KernelOptions
 from .errors import Unsupported
 from .job.on_all import on_all
-from .kernels.loop import ENDED, Last, State, begin, decide
+from .kernels.loop import ENDED, EndCondition, State, begin, decide
 
 THREADS = 32
 
@@ -53,9 +53,11 @@ class Loop:
             options = KernelOptions(elements=elements, kinds=annotated_kinds(kernel))
             return backend.compiler.kernel(kernel, "loop", options).prepare(1, numbers, (0, 1), THREADS)
 
-        clear, last = launch_of(begin, integers, *state), Last(below, most)
+        clear, condition = launch_of(begin, integers, *state), EndCondition(below, most)
         # A GPU runs all bodies of a turn, so a pause comes after the last body.
-        inner, end = (launch_of(decide, value.dtype, 0, *state._replace(pause=at), *last) for at in (end_of_all, pause))
+        inner, end = (
+            launch_of(decide, value.dtype, 0, *state._replace(pause=word), *condition) for word in (end_of_all, pause)
+        )
 
         def start(stream: Any) -> None:
             clear(state.runs, state.done, handle_of(stream))

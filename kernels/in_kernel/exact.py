@@ -52,8 +52,9 @@ def add_to_bins(bins: Bins, x: float):
 
     A bin stays between 2**52 and 2**53 units, so adding x to it rounds x to a multiple of its unit.  If x lies in the
     middle between two multiples, the direction of rounding depends on the bin; the next bins then hold the opposite
-    remainder, so the total does not depend on it.  The last bin drops the remainder, in the same way for all bins.  The
-    first line keeps the compiler from fusing a product x with the first addition, which would not round the product.
+    remainder, so the total does not depend on it.  The last bin drops the remainder of a rounding that does not depend on
+    the bins.  The first line keeps the compiler from fusing a product x with the first addition, which would not round
+    the product.
     """
     x = x if abs(x) < LIMIT else NAN
     a = bins.a + x
