@@ -94,9 +94,8 @@ class Collectives(Sums, VariableCounts):
         """out = the x of every PE, in the order of the PEs; returns out.  Collective.
 
         x: n elements
-        out: n_pes * n elements of the same dtype, with the same bits on every PE.  None: a new array, not symmetric,
-        as if
-             x of all PEs were concatenated along the first axis: n_pes * x.shape[0] rows.  It is an array of NumPy or
+        out: n_pes * n elements of the same dtype, with the same bits on every PE.  None: a new array, not symmetric, as
+             if x of all PEs were concatenated along the first axis: n_pes * x.shape[0] rows.  It is an array of NumPy or
              CuPy, or a PyTorch tensor if x is a tensor.  During the capture of a CUDA graph, pass out
         In place when x is this PE's part of out, out[me * n : (me + 1) * n].
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
