@@ -19,11 +19,12 @@ from mpi4py import MPI  # imported before hooks are registered: they must run be
 
 from ..notice import say
 from ..once import once
+from ..polling import poll_times
 from ..settings import SettingError, setting
 from . import ending, monitor
 from .control import DONE, LEAVING
 from .job import Job, open_jobs
-from .rendezvous import LEFT, Deadline, PolledBarrier, poll_times
+from .rendezvous import LEFT, Deadline, PolledBarrier
 
 _VAIN_S = 0.5  # time after which a PE that waits for a leaving PE counts as waiting in vain
 before_mpi_ends: list[Callable[[], None]] = []  # functions that end threads which call MPI

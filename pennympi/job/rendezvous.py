@@ -8,11 +8,10 @@ meetings.
 
 from __future__ import annotations
 
-import os
 import pickle
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import cycle
 from typing import Any
@@ -20,6 +19,7 @@ from typing import Any
 from mpi4py import MPI
 
 from ..errors import CollectiveMismatchError, PeerTimeout
+from ..polling import poll_times
 from . import liveness
 from .control import Control, Recent
 from .process import MOST_NAMED, Process, halted, on_host, pes_in_words, this_process
@@ -132,20 +132,6 @@ class Deadline:
         self._since_ns = max(self._since_ns, int(words[liveness.RESUMED_NS]))
         runs = now_ns - words[liveness.TICKED_NS] < liveness.LATE_NS  # else this process was just suspended
         return bool(runs and now_ns - self._since_ns > 1e9 * self._timeout_s)
-
-
-def poll_times() -> Iterator[float]:
-    """Yield the seconds since the start, for ever; pauses between are a yield of the core at first, later 1 ms."""
-    start_s, nap_s = time.monotonic(), 0.0
-    while True:
-        passed_s = time.monotonic() - start_s
-        yield passed_s
-        if passed_s > 0.002:
-            nap_s = min(max(2 * nap_s, 2e-5), 1e-3)
-        if nap_s:
-            time.sleep(nap_s)
-        else:
-            os.sched_yield()  # time.sleep(0) may take 80 us
 
 
 class Meetings:

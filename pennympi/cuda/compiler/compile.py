@@ -147,7 +147,7 @@ def _assembled(code: str, cc: tuple[int, int], *libraries: bytes) -> bytes:
 
 
 def registers(code: bytes) -> int:
-    """Registers of a thread of a cubin's kernel, from its EIATTR_REGCOUNT: functions that it calls use no more."""
+    """Registers of a thread of a cubin's kernel, by EIATTR_REGCOUNT; the functions that it calls use at most as many."""
     return max(int.from_bytes(count, "little") for count in re.findall(rb"\x04\x2f\x08\x00.{4}(.{4})", code, re.DOTALL))
 
 
@@ -174,7 +174,7 @@ def cubin(kernel: Callable[..., Any], name: str, options: KernelOptions, target:
 
 
 def _bounds(options: KernelOptions, target: Target) -> LaunchBounds:
-    """The launch bounds.  A kernel that calls the shim would get more registers than it may have without a bound."""
+    """The launch bounds.  Without a bound, a kernel that calls the shim has more registers than MOST_REGISTERS."""
     return options.bounds or (HALVED if target.remote else BOUNDS)
 
 

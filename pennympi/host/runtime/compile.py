@@ -101,8 +101,8 @@ def load(data: bytes) -> Loaded:
     head, _, code = data.partition(b"\n")
     entry, names, needs = json.loads(head)
     cpu_target.target_context.codegen()  # makes LLVM know this CPU and the functions of Numba
-    # Symbols are added in two steps: first those of Numba's memory manager, which all code names, and only if that is
-    # not enough all others, which takes long.
+    # Symbols are added in two steps: first those of Numba's memory manager, to which all code refers; then, only if a
+    # symbol is still missing, all others, which takes long.
     for add_symbols in (partial(rtsys.initialize, cpu_target.target_context), cpu_target.target_context.refresh):
         if not all(map(llvm.address_of_symbol, needs)):
             add_symbols()
@@ -132,7 +132,7 @@ def as_function(loaded: Loaded, name: str) -> Callable[..., None]:
 
 
 def implementations(kernel: Callable[..., Any], dtype: DType | None) -> dict[str, Any]:
-    """The implementations of all primitives; those of ``load``, ``store`` and ``real`` only for a dtype."""
+    """The implementations of all primitives; without a dtype, ``load``, ``store`` and ``real`` have none."""
     return IMPLEMENTATIONS | (TAGGED_IMPLEMENTATIONS if is_tagged(kernel) else {}) | (accessors(dtype) if dtype else {})
 
 
