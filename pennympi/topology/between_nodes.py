@@ -10,7 +10,8 @@ from ..errors import PeerTimeout
 from ..job.job import Job
 
 TAG = 32699  # different from the tags of job/
-SMALL, LARGE, LARGE_BYTES = 20, 3, 2 << 20  # exchanges of 8 bytes, and of LARGE_BYTES, more than buffers hold
+SMALL, LARGE = 20, 3  # number of exchanges of 8 bytes, and of LARGE_BYTES
+LARGE_BYTES = 2 << 20  # more than the buffers of sockets hold
 
 
 class Link(NamedTuple):
@@ -40,11 +41,11 @@ def measure(job: Job) -> Link | None:
 
 def _exchange_us(job: Job, peer: int, nbytes: int, turns: int) -> float:
     """The fastest of some exchanges with a PE, as most algorithms load a link in both directions."""
-    out, into, best_s = np.zeros(nbytes, np.uint8), np.empty(nbytes, np.uint8), float("inf")
+    sent, received, best_s = np.zeros(nbytes, np.uint8), np.empty(nbytes, np.uint8), float("inf")
     limit_s = job.timeout_s or float("inf")
     for _ in range(turns):
         start_s = time.perf_counter()
-        requests = [job.comm.Irecv(into, peer, TAG), job.comm.Isend(out, peer, TAG)]
+        requests = [job.comm.Irecv(received, peer, TAG), job.comm.Isend(sent, peer, TAG)]
         while not MPI.Request.Testall(requests):
             if time.perf_counter() - start_s > limit_s:
                 raise PeerTimeout(job.me, peer, "the measurement of the link between nodes", timeout_s=limit_s)

@@ -110,7 +110,7 @@ def progress(ctx):
 
 
 def serve(process):
-    """The receiving thread.  It sleeps while a kernel waits, since the kernel then receives, and if no messages arrive."""
+    """The receiving thread.  It sleeps while a kernel waits, since that kernel receives, and while no messages arrive."""
     polls = empty_looks = 0
     while load_acquire(process + 8 * r.STOP) == 0:
         if load_word(process + 8 * r.POLLS) != polls:
