@@ -1,4 +1,4 @@
-"""y = A v on a grid of PEs: each has a tile of A, a team of its row adds up y, a team of its column adds up |y|^2.
+"""y = A v on a grid of PEs, each with a tile of A: a team of each row adds up y, a team of each column adds up |y|^2.
 
 mpirun -np 4 python examples/process_grid.py
 """

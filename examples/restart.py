@@ -16,7 +16,7 @@ COUNT, EVERY = 1000, 10  # elements of the whole state; steps from one checkpoin
 
 parser = argparse.ArgumentParser()
 parser.add_argument("file")
-parser.add_argument("steps", type=int, help="of the whole run, those before a restart included")
+parser.add_argument("steps", type=int, help="number of steps of the whole run, with those before a restart")
 options = parser.parse_args()
 with pennympi.init(MPI.COMM_WORLD) as team:
     grid = team.grid((COUNT,))  # each PE has some of the elements

@@ -78,8 +78,8 @@ class Loop:
     ) -> None:
         """Run the loop, in stream order.  Collective.
 
-        every: number of runs, the same on every PE, after which the host has a turn, such as for a checkpoint; if there
-               are several bodies, the next run at which all have run equally often.  The call then returns when the loop
+        every: number of runs, the same on every PE, after which the host has a turn, such as for a checkpoint.  It is
+               rounded up to a multiple of the number of bodies.  With turns of the host, the call returns when the loop
                has ended; None: the host has no turn, and on a GPU the call returns at once
         call:  function that the host calls in its turn, with the number of runs so far, when they have ended on this PE
         Raises NotInitialized, TypeError (not a stream; call), ValueError (every; value or done was freed), Unsupported
@@ -173,7 +173,7 @@ def _check_sweeps(context: CollectiveContext, bodies: list[Body]) -> None:
         else:
             first, newest = move
             if first in older:
-                remedy = "take an even number of sweeps, or two plans: there from u to v, and back from v to u"
+                remedy = "take an even number of sweeps, or two plans: from u to v, then from v to u"
                 raise ValueError(f"each run of {body!r} would begin with u, and its result is in v: {remedy}")
             older.add(first)
             older.discard(newest)

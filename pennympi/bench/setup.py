@@ -13,7 +13,7 @@ from ..units import size_text
 from .baselines import make
 from .cases import CASES
 from .implementation import Implementation, plain, symmetric
-from .this_library import Ours, algorithms
+from .this_library import ThisLibrary, algorithms
 
 WORKSPACES_BYTES = 256 << 20  # part of the symmetric heap for the library's workspaces
 
@@ -64,7 +64,7 @@ def implementations(team: Team, args: Namespace, nbytes: int) -> tuple[list[Impl
     table = algorithms(args.case, args.plan and args.symmetric)
     names = ["auto", *table] if args.algorithm == "each" else args.algorithm.split(",")
     options = {"sms": args.sms} if args.sms else {}
-    result: list[Implementation] = [Ours(team, memory, name, args.plan, **options) for name in names]
+    result: list[Implementation] = [ThisLibrary(team, memory, name, args.plan, **options) for name in names]
     refused: dict[str, str] = {}
     for name in args.against:
         baseline, why = None, ""

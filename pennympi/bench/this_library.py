@@ -23,7 +23,7 @@ def algorithms(case: str, planned: bool = False) -> dict[str, Algorithm]:
     return {name: row for name, row in table.items() if isinstance(row, Algorithm)}  # an exchange has forms instead
 
 
-class Ours(Implementation):
+class ThisLibrary(Implementation):
     """This library with an algorithm; see ``Implementation``.
 
     algorithm: a name, or "auto" for the library's own choice

@@ -17,7 +17,7 @@ from ..bench.cases import CASES
 from ..bench.columns import CLEARLY
 from ..bench.implementation import plain
 from ..bench.run import Options, Run
-from ..bench.this_library import Ours, algorithms
+from ..bench.this_library import ThisLibrary, algorithms
 from ..bench.timing import Effort
 from ..kernels.algorithm import Topology
 from ..selection.find import users_path
@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
         for name in args.datatype:
             dtype = DTYPES[name]
             runner = Run(team, case, dtype, "sum", Options(effort=effort, graph=team.backend == "cuda"), seed)
-            implementations = (Ours(team, memory, algorithm) for algorithm in algorithms("allreduce"))
+            implementations = (ThisLibrary(team, memory, algorithm) for algorithm in algorithms("allreduce"))
             ours = [row for row in implementations if not row.why_not(case, dtype, "sum")]
             series.append(measured(runner, ours, all_sizes, args.anyway))
         series = [measured_series for measured_series in series if measured_series.sizes_bytes]
@@ -91,7 +91,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def measured(runner: Run, ours: list[Ours], sizes: list[int], anyway: bool) -> Series:
+def measured(runner: Run, ours: list[ThisLibrary], sizes: list[int], anyway: bool) -> Series:
     """The times of the algorithms at the sizes at which their order is stable (anyway: at all sizes).  Collective.
 
     Prints the fastest algorithm of each size.  Raises Ended for a wrong result.
@@ -126,7 +126,7 @@ def same_order(before: dict[str, float], after: dict[str, float]) -> bool:
     return not any(before[a] * CLEARLY < before[b] and after[b] * CLEARLY < after[a] for a, b in pairs)
 
 
-def _measure_once(runner: Run, ours: list[Ours], nbytes: int) -> dict[str, float]:
+def _measure_once(runner: Run, ours: list[ThisLibrary], nbytes: int) -> dict[str, float]:
     """The time in us of each algorithm in a measurement.  Collective.  Raises Ended for a wrong result."""
     rows = runner.measure(ours, nbytes, False)
     if wrong := [name for name, row in rows.items() if row.wrong]:

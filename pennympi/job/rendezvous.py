@@ -25,8 +25,8 @@ from .control import Control, Recent
 from .process import MOST_NAMED, Process, halted, on_host, pes_in_words, this_process
 
 LIVENESS_INTERVAL_S = 0.05  # time between two reads of the signs of life of absent PEs
-# Message tags, below the 32767 that every MPI has.  Meetings use the N_TAGS tags from ARRIVED on, in turn; the last of them
-# is below the tags of beats.py and remote.py.
+# Message tags, below the 32767 that every MPI has.  Meetings use the N_TAGS tags from ARRIVED on, in turn; the last tag
+# is below those of beats.py and remote.py.
 LEFT, ARRIVED, N_TAGS = 32500, 32502, 64
 MOST_BYTES = (1 << 31) - (1 << 20)  # largest pickled object of a PE, since MPI counts bytes in 32 bits
 PROCESS_BYTES, NODE_CHARACTERS = 2048, 450  # size of a PE's message in ``Arrivals``, and of the node's name in it

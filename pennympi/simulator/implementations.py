@@ -1,5 +1,5 @@
-"""Implementations of the primitives, which are as weakly ordered as a GPU permits.  This file has those of this PE's
-memory and of sums; the others are in peers.py and packets.py.
+"""Implementations of the primitives, which are as weakly ordered as a GPU permits.  This file has the primitives of this
+PE's memory and of sums; the others are in peers.py and packets.py.
 
 A block has a few warps, and each warp runs the kernel.  The warps meet only at the barriers of a GPU's block.  Work of
 all threads of a block is done by one warp, which is chosen at random; the work begins when this warp arrives.  A body

@@ -9,17 +9,18 @@ from typing import Any
 import numpy as np
 from greenlet import getcurrent
 
+from ..kernels.block import POISON
 from ..kernels.packets import GROUP_BYTES, GROUP_DATA_BYTES, PACKET_BYTES, PACKET_DATA_BYTES, PACKETS_TOGETHER
 from ..kernels.records import PE, Lines, PacketRows, Packets
 from ..kernels.slots import slot_at
 from ..kernels.steps import peer
 from .implementations import combined, registered
-from .memory import POISON, is_of_another_call
+from .memory import is_of_another_call
 from .shadow import READ, WRITE
 
 
 def by_groups(work: Callable[..., None]) -> Callable[..., None]:
-    """A primitive that each warp does for the groups that are its own.  A barrier ends it, but for those that send."""
+    """A primitive that each warp does for its own groups.  It ends with a barrier, unless it sends."""
 
     def primitive(*args: Any) -> None:
         b = getcurrent()
@@ -145,7 +146,7 @@ def receive_packets(b, ctx, message, epoch):
 
 
 def pieces(lines: Lines, group: int, nbytes: int, side: str) -> Iterator[tuple[int, int, int]]:
-    """(bytes from the start of a box, from the start of the group, length) of what a group holds of each line."""
+    """The parts of lines in a group: (bytes from the start of the box, bytes from the start of the group, length)."""
     plane_bytes, row_bytes = getattr(lines, f"{side}_plane_bytes"), getattr(lines, f"{side}_row_bytes")
     low, high = group * GROUP_DATA_BYTES, min(nbytes, (group + 1) * GROUP_DATA_BYTES)
     for line in range(low // lines.nbytes, -(-high // lines.nbytes)):
