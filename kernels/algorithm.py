@@ -125,12 +125,12 @@ ROUND_ONCE, ROUND_TWICE = "rounded with the sum", "the sum is rounded first"  # 
 
 
 def per_pe(k: int) -> Callable[..., int]:
-    """(topology, ...) -> k for each PE."""
+    """A function (topology, ...) -> k times the number of PEs."""
     return lambda topology, *options: k * topology.n_pes
 
 
 def per_peer(k: int) -> Callable[..., int]:
-    """(topology, ...) -> k for each peer."""
+    """A function (topology, ...) -> k times the number of peers of a PE."""
     return lambda topology, *options: k * (topology.n_pes - 1)
 
 

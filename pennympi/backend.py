@@ -168,7 +168,7 @@ class Peers(Protocol):
         """Get by the device's copy engine in stream order.  Returns False, and does nothing, if it has no copy engine."""
 
     def copy(self, address: int, nbytes: int, pe: int, stream: int) -> None:
-        """Copy symmetric memory to its instance on a PE that a pointer reaches, by the copy engine, in stream order."""
+        """Copy symmetric memory to its instance on a PE, in stream order, on a GPU by the copy engine."""
 
     def quiet(self, stream: int) -> None:
         """Complete all earlier puts of this PE, in stream order."""

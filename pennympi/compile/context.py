@@ -27,8 +27,9 @@ SIGNALS = 16  # host backend: address of the words by which a wait lets Python r
 PATIENCE = 17  # host backend: polls of a signal before the PE sleeps between polls
 MULTICAST = 19  # cuda backend: difference between multicast and symmetric addresses, 0: no multicast
 GAVE_UP = 20  # 0, or POISON (kernels/block.py) after a wait of this PE has given up
-ALIVE = 21  # address of (n_pes,) words about each PE's last sign of life (job/liveness.py); host backend: addresses of
-# these words, 0 for a PE of another node; cuda backend: the words of a DeviceLiveness
+# Address of (n_pes,) words about each PE's last sign of life (job/liveness.py): on the host backend the addresses of the
+# PEs' times, on the cuda backend the words of a DeviceLiveness
+ALIVE = 21
 OWN_ALIVE = 22  # host backend: address of the number of this process's heartbeat words; their addresses follow it
 SHARED = 23  # cuda backend: address of the word that the first wait to give up takes; after it the number of teams of
 # this process, and the address of each team's ``ctx``

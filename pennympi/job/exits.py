@@ -100,9 +100,9 @@ def _why_not_together(job: Job, barrier: PolledBarrier) -> str:
         if barrier.complete():
             break
         if deadline.passed(barrier.absent()):
-            others = "; ".join(job.control.describe(pe) for pe in barrier.absent()[:4])
+            absent = "; ".join(job.control.describe(pe) for pe in barrier.absent()[:4])
             return (
-                f"without team.finalize(), and after {job.timeout_s:g} s (PENNYMPI_TIMEOUT_S) others have not: {others}"
+                f"without team.finalize(), and after {job.timeout_s:g} s (PENNYMPI_TIMEOUT_S) others have not: {absent}"
             )
         if passed_s - looked_s < _VAIN_S / 10:
             continue

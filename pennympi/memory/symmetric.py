@@ -178,9 +178,9 @@ class SymmetricArrays:
 
     def extent(self, address: int) -> tuple[int, int] | None:
         """(address, bytes) of the live symmetric array that an address lies in, or None."""
-        found = self.locate(address, 1)
-        start = address - found[1] if found else 0
-        return (start, self._live[start][0]) if found else None
+        location = self.locate(address, 1)
+        start = address - location[1] if location else 0
+        return (start, self._live[start][0]) if location else None
 
     def peer(self, x: Any, pe: int) -> Any:
         """A view of PE ``pe``'s instance of ``x``, a symmetric array or its view.
