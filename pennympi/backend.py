@@ -162,10 +162,10 @@ class Peers(Protocol):
     multicast: bool
 
     def put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
-        """Put by the device's copy engine in stream order.  Returns False, and does nothing, if it has no copy engine."""
+        """Put by a call of the host, in stream order.  Returns False, and does nothing, if kernels make all puts."""
 
     def get(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
-        """Get by the device's copy engine in stream order.  Returns False, and does nothing, if it has no copy engine."""
+        """Get by a call of the host, in stream order.  Returns False, and does nothing, if kernels make all gets."""
 
     def copy(self, address: int, nbytes: int, pe: int, stream: int) -> None:
         """Copy symmetric memory to its instance on a PE, in stream order, on a GPU by the copy engine."""

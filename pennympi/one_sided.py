@@ -17,7 +17,7 @@ from .memory.workspace import make_workspace
 from .state import state
 
 MIN_BLOCK_BYTES = 16384  # bytes that a block of a put moves at least, unless the put is smaller
-KERNEL_MAX_BYTES = 256 << 10  # largest put by a kernel of the library; NVSHMEM's host call does larger puts
+KERNEL_MAX_BYTES = 256 << 10  # largest put by a kernel of the library; a call of the host makes larger puts
 COUNTERS = 1024  # most put_signals of several blocks in flight at once
 WARP_THREADS = 32  # threads of a launch that only waits or signals
 STAGING_SLOTS, STAGING_SLOT_BYTES = 32, 65536  # slots for arrays that NVSHMEM does not know
@@ -71,7 +71,7 @@ class OneSided:
         if through_staging:
             self._put_by_staging(target, source, nbytes, pe, handle)
             return
-        if nbytes > KERNEL_MAX_BYTES and self._put_by_engine(target, source, nbytes, pe, handle):
+        if nbytes > KERNEL_MAX_BYTES and self._put_by_host(target, source, nbytes, pe, handle):
             return
         self._put.launch(self._blocks(nbytes), (target, source, nbytes, pe), handle)
 
@@ -117,7 +117,7 @@ class OneSided:
         if nbytes and through_staging:
             self._put_by_staging(target, source, nbytes, pe, handle, word, value)
             return
-        if nbytes > KERNEL_MAX_BYTES and self._put_by_engine(target, source, nbytes, pe, handle):
+        if nbytes > KERNEL_MAX_BYTES and self._put_by_host(target, source, nbytes, pe, handle):
             self._backend.peers.quiet(handle)
             nbytes = 0  # the kernel only signals: it knows whether an earlier wait has given up
         # NVSHMEM fuses a put with its signal only within one block.
@@ -168,8 +168,8 @@ class OneSided:
         self._guard.check_open()
         self._exchange.swap(recv, send, pe, form, self._handle_of(stream), stream)
 
-    def _put_by_engine(self, target: int, source: int, nbytes: int, pe: int, stream: int) -> bool:
-        """Put by the device's copy engine, unless this PE has given up; return False if kernels make all puts."""
+    def _put_by_host(self, target: int, source: int, nbytes: int, pe: int, stream: int) -> bool:
+        """Put by a call of the host, unless this PE has given up; return False if kernels make all puts."""
         self._backend.streams.hold_if_given_up(stream)
         return self._backend.peers.put(target, source, nbytes, pe, stream)
 

@@ -11,11 +11,11 @@ Source: the indexed sums of Demmel and Nguyen, "Parallel Reproducible Summation"
 from typing import NamedTuple
 
 from ..block import add_block_sums, read_epoch
+from ..slots import WORD_BYTES
 
 BINS = 6
 BIN_BITS = 30
 TOP_BIT = 8
-WORD_BYTES = 8
 WORDS = 8  # words of a sum: a word for each bin, the number of blocks whose sum was NaN, and a spare word
 WORDS_BYTES = WORD_BYTES * WORDS
 BAD_WORD = BINS  # index of the word that counts blocks whose sum was NaN
