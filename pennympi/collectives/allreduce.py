@@ -131,9 +131,9 @@ class Sums:
         """out = op over all PEs of x, plus residual; returns out (x when out is None: in place).  Collective.
 
         x, out, residual: arrays of the same count and dtype; for a number call ``team.comm.allreduce``
-        Every PE gets the same bits, except for its own residual.  The same kernel adds the residual, which may be out:
-        before 16-bit floats are rounded (one_shot, one_shot_packets), or in float32 with a second rounding (two_shot,
-        two_shot_packets).
+        Every PE gets the same bits, except for its own residual.  The same kernel adds the residual; out may be the
+        residual.  one_shot and one_shot_packets add it before 16-bit floats are rounded, two_shot and two_shot_packets
+        after that, in float32 with a second rounding.
         order: "canonical": the PEs' values of an element are added in the order of the PEs, and the sum is rounded once,
                so its bits depend only on these values, not on the count or the algorithm.  Some algorithms can't do this
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
