@@ -126,7 +126,7 @@ def _peer_table(topology: Topology, me: int) -> list[int]:
 
 
 def _turns(topology: Topology, limits: Limits) -> int:
-    """Rings that one block serves."""
+    """Number of rings that a block serves."""
     return 1 if limits.max_blocks >= rings_of(topology) else rings_of(topology)
 
 

@@ -58,7 +58,7 @@ def check(args: Namespace) -> None:
 def implementations(team: Team, args: Namespace, nbytes: int) -> tuple[list[Implementation], dict[str, str]]:
     """(this library's implementations, then the baselines; {name: reason why it is left out}).  Collective.
 
-    args: of ``python -m pennympi bench``;  nbytes: size of a source and of a target
+    args: options of ``python -m pennympi bench``;  nbytes: size of a source and of a target
     """
     memory = symmetric(team, nbytes) if args.symmetric or args.case == "put" else plain(team, nbytes)
     table = algorithms(args.case, args.plan and args.symmetric)

@@ -37,7 +37,7 @@ def _is_call_of(node: ast.expr, name: str, value_of: Callable[[ast.expr], Any]) 
 
 
 def _together(called: Any) -> str:
-    """The primitive that all threads call together, of those that a function calls; "" if there is none."""
+    """A primitive that all threads must call together: the function itself, or one that it calls; "" if there is none."""
     if hasattr(called, "is_primitive"):
         names = {called.__name__}
     else:

@@ -94,7 +94,7 @@ def _leave() -> None:
 
 
 def _why_not_together(job: Job, barrier: PolledBarrier) -> str:
-    """Wait until the other PEs of a job leave.  Returns "", or what they do instead."""
+    """Wait until the other PEs of a job leave.  Returns "", or the reason why they do not leave."""
     deadline, looked_s, in_vain_since_s = Deadline(job.control, job.timeout_s), 0.0, float("inf")
     for passed_s in poll_times():
         if barrier.complete():

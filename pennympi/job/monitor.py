@@ -27,7 +27,7 @@ class DeviceMonitor:
 
     poll:      returns the exception to raise, or None; called ten times a second
     grace_s:   time in which the main thread may then raise the exception itself
-    delivered: to be set to True when the main thread has raised the exception
+    delivered: True once the main thread has raised the exception; its code sets it
     """
 
     def __init__(self, poll: Callable[[], BaseException | None], grace_s: float = 2.0):

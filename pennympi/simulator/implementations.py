@@ -35,7 +35,8 @@ def each_thread(work: Body) -> Body:
 def by_one_warp(work: Body, before: bool = False, leader: bool = False) -> Body:
     """Work of one warp, with a barrier at its end.
 
-    before: with a barrier at its beginning, too;  leader: the first warp does it, for a GPU's first thread
+    before: True for a barrier at the beginning, too
+    leader: True if the first warp does the work, as the first thread of a GPU's block does
     """
 
     def primitive(*args: Any) -> Any:
