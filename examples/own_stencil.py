@@ -11,8 +11,9 @@ from pennympi.kernels.block import real
 NY, NX, SWEEPS, RATE = 160, 192, 50, 0.2
 
 
-def warm(here, south, north, west, east, rate, kappa):  # a point, its neighbours, a number, the coefficient there
-    return here + rate * kappa * ((((south + north) + west) + east) - real(4) * here)
+# The parameters of a formula: a point, its neighbours, numbers, the coefficient at the point.
+def warm(centre, south, north, west, east, rate, kappa):
+    return centre + rate * kappa * ((((south + north) + west) + east) - real(4) * centre)
 
 
 with pennympi.init() as team:
@@ -26,14 +27,14 @@ with pennympi.init() as team:
     sweep = grid.plan_sweep(warm, u, v, SWEEPS, norm=True, fields=(kappa,), args=(RATE,))
     sweep()  # 50 sweeps with all exchanges, in stream order
 
-    found, k, number = grid.gather(sweep.newest), grid.gather(kappa), np.float32
+    result, k, number = grid.gather(sweep.newest), grid.gather(kappa), np.float32
     if team.me == 0:
         a = np.pad(np.zeros((NY, NX), "float32"), 1)
         a[0] = 1
         for _ in range(SWEEPS):  # the same in NumPy
             a[:, 0], a[:, -1] = a[:, -2], a[:, 1]
-            here, around = a[1:-1, 1:-1], ((a[:-2, 1:-1] + a[2:, 1:-1]) + a[1:-1, :-2]) + a[1:-1, 2:]
-            a[1:-1, 1:-1] = here + number(RATE) * k * (around - number(4) * here)
-        wrong, change = int((found != a[1:-1, 1:-1]).sum()), float(sweep.norm[0])
+            centre, around = a[1:-1, 1:-1], ((a[:-2, 1:-1] + a[2:, 1:-1]) + a[1:-1, :-2]) + a[1:-1, 2:]
+            a[1:-1, 1:-1] = centre + number(RATE) * k * (around - number(4) * centre)
+        wrong, change = int((result != a[1:-1, 1:-1]).sum()), float(sweep.norm[0])
         print(f"{team.n_pes} PEs on {team.backend}: {SWEEPS} sweeps, change {change:.3e}, {wrong} points wrong")
         assert not wrong

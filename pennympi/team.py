@@ -191,7 +191,7 @@ class Team(OneSided, Collectives):
         body:  called with a stream, on which it enqueues work that can be captured: calls and plans of the library,
                kernels of any library.  On a GPU it is called once, when the loop is made.  A sequence: bodies that run
                in turn; on a GPU those after the body that ends the loop still run once.  A run of sweeps begins with the
-               result of the last run, so the number of sweeps is even, or there is a plan back from v to u
+               result of the previous run, so the number of sweeps must be even, or a second plan must sweep from v to u
         value: float32 or float64 (1,) of the device that the body writes, with the same bits on every PE
         below: the same on every PE, as is ``most``
         done:  int64 (1,) of the device: 0 from the loop's start to its end, then 1, for kernels of the body to read;

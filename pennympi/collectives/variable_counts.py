@@ -83,8 +83,7 @@ class VariableCounts:
 
         x: a part for each PE, of counts[pe] elements, one after another;  out: an array of the same dtype
         counts: the same on every PE, as in MPI's Reduce_scatter
-        Values are added in the order of the PEs.  In place when out is this PE's part of x, and counts are on
-        the host.
+        Values are added in the order of the PEs.  In place when out is this PE's part of x, and counts are on the host.
         Raises TypeError, ValueError, Unsupported, CountError, CollectiveMismatchError, PeerTimeout; see ``Collectives``.
         """
         self._reduce_scatterv.run_eager(algorithm, stream, sms, x, out, counts, op)

@@ -14,7 +14,7 @@ from mpi4py import MPI
 
 from ..mpi.comm import Comm
 
-COMM_WORLD, COMM_SELF = MPI.COMM_WORLD, MPI.COMM_SELF  # mpi4py's own objects, which pickle finds here by these names
+COMM_WORLD, COMM_SELF = MPI.COMM_WORLD, MPI.COMM_SELF  # mpi4py's own objects, which pickle finds in this module
 HELP = "run an mpi4py program whose MPI.COMM_WORLD is a pennympi.Comm"
 
 

@@ -62,7 +62,7 @@ class Selection:
 
         name:       name of an algorithm, or "auto"; or an algorithm, whose plan may have been changed
         residual:   True if the algorithm has to add a residual
-        shared_out: True for a plan whose ``out`` is the same symmetric array on every PE, so that peers may write it
+        shared_out: True for a plan whose ``out`` is the same symmetric array on every PE: peers may write it
         Raises ValueError for an unknown name, Unsupported if the algorithm cannot run here.
         """
         if name == "auto":

@@ -47,7 +47,7 @@ def facts(topology: Topology, layout: Layout | None, hardware: Sequence[Hardware
 
 
 def _pe(pe: int, rail: int, node: Sequence[Hardware], hardware: Hardware, layout: Layout | None) -> dict[str, Any]:
-    """The facts of a PE.  node: hardware of the PEs of its node;  hardware: hardware of the PE"""
+    """The facts of a PE.  node: hardware of each PE of its node;  hardware: hardware of the PE itself"""
     fact: dict[str, Any] = {"pe": pe, "host": hardware.host, "device": hardware.device, "bus_id": hardware.bus_id}
     fact["numa"] = hardware.location.numa
     fact |= {"rail": rail, "nic": "", "gbit_s": 0, "distance": ""}

@@ -17,6 +17,7 @@ CLEAN = (
     "apps/poisson",
     "apps/program",
     "benchmarks",
+    "examples",
     "kernels",
     "kernels/all_gather",
     "kernels/all_gatherv",

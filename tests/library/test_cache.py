@@ -174,7 +174,7 @@ def test_a_full_disk_is_a_warning(folder, recwarn):
 @pytest.mark.parametrize("reports", [True, False])
 def test_one_process_of_a_node_warns_once(folder, reports, recwarn):
     folder.write_text("a file")
-    cache.report_from_here(reports)
+    cache.enable_reports(reports)
     assert made("a")[1] and made("a")[1] and made("b")[1]
     assert len(recwarn) == reports
     if reports:

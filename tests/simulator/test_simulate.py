@@ -143,7 +143,7 @@ def test_a_result_that_another_schedule_does_not_have():
         order.append(team.me)
         return list(order[-2:])
 
-    with pytest.raises(Differs, match="returns something else on PE"):
+    with pytest.raises(Differs, match="the result of the program on PE"):
         pennympi.simulate(program, 3, 10)
 
 
