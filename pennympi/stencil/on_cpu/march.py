@@ -60,7 +60,7 @@ class Tile(NamedTuple):
     plane: int
 
 
-def deepest(stencil: Stencil) -> int:
+def most_sweeps(stencil: Stencil) -> int:
     """Sweeps of a pass at most: more have gained nothing."""
     return 8
 

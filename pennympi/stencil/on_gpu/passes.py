@@ -11,9 +11,9 @@ from .march.march import march_down
 from .march.rows import NO_WALL, March, wall_of
 
 
-def deepest(stencil: Stencil) -> int:
+def most_sweeps(stencil: Stencil) -> int:
     """Sweeps of a pass at most."""
-    return cube.deepest(stencil) if stencil.n_dims == 3 else cutting.deepest(stencil)
+    return cube.most_sweeps(stencil) if stencil.n_dims == 3 else cutting.most_sweeps(stencil)
 
 
 def pass_kernel(stencil: Stencil, depth: int, norms: str, end: int) -> PassKernel:

@@ -39,7 +39,7 @@ def prefetch_rows(depth: int) -> Static[int]:
     return PREFETCH_ROWS.get(depth, MAX_PREFETCH_ROWS)
 
 
-def deepest(stencil: Stencil) -> int:
+def most_sweeps(stencil: Stencil) -> int:
     """Sweeps of a pass at most."""
     return DEEPEST_WITH_COEFFICIENT if stencil.n_dims == 2 and stencil.has_coefficient else max(RESIDENT)
 
