@@ -12,7 +12,7 @@ from .march.rows import NO_WALL, March, wall_of
 
 
 def most_sweeps(stencil: Stencil) -> int:
-    """Sweeps of a pass at most."""
+    """The most sweeps of a pass."""
     return cube.most_sweeps(stencil) if stencil.n_dims == 3 else cutting.most_sweeps(stencil)
 
 
@@ -20,7 +20,7 @@ def pass_kernel(stencil: Stencil, depth: int, norms: str, end: int) -> PassKerne
     """A pass of ``depth`` sweeps.
 
     norms: "none", "last" (of the last sweep) or "every"
-    end:   index, in a row's storage, of the fixed value after the last point; -1: a neighbour PE follows
+    end:   as ``SweepProblem.end``
     """
     if stencil.n_dims == 3:
         return cube.pass_kernel(stencil, depth, norms)

@@ -106,9 +106,7 @@ def _check_formula(formula: Any, n_dims: int, n_args: int, n_fields: int) -> Non
         raise TypeError(f"a formula must be a plain Python function, got {type(formula).__name__}")
     parameters = inspect.signature(formula).parameters.values()
     wanted = 1 + 2 * n_dims + n_args + n_fields
-    if len(parameters) != wanted or any(
-        parameter.kind is not parameter.POSITIONAL_OR_KEYWORD for parameter in parameters
-    ):
+    if len(parameters) != wanted or any(p.kind is not p.POSITIONAL_OR_KEYWORD for p in parameters):
         parts = ["the point", f"its {2 * n_dims} neighbours"]
         parts += [f"{n_args} numbers of args"] * (n_args > 0) + ["the coefficient"] * n_fields
         signature = f"{formula.__name__}{inspect.signature(formula)}"

@@ -149,7 +149,7 @@ def choices(problem: SweepProblem, depth: int | None) -> list[Choice]:
 
 
 def chosen(by_engine: list[Choice], engine: str) -> Choice:
-    """The choice of an engine; for "auto" the choice with the least predicted time.  Raises Unsupported if none can run."""
+    """The choice of an engine; for "auto" the choice with the least predicted time.  Raises Unsupported if none can."""
     named = [choice for choice in by_engine if engine in ("auto", choice.engine.name)]
     able = [choice for choice in named if not choice.why_not]
     if not able:
