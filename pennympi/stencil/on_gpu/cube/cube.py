@@ -15,5 +15,5 @@ def pass_kernel(stencil: Stencil, depth: int, norms: str) -> PassKernel:
 
 
 def most_sweeps(stencil: Stencil) -> int:
-    """Sweeps of a pass at most."""
+    """The most sweeps of a pass."""
     return max(depth for dtype, depth in TILES if dtype == stencil.dtype)
