@@ -1,4 +1,4 @@
-"""Sweeps of a formula beside NumPy, bit for bit: formulas, dimensions, PEs, engines, dtypes, sides, uneven parts."""
+"""Plans of sweeps against NumPy, bit for bit: formulas, dimensions, PEs, engines, dtypes, sides, uneven parts."""
 
 import numpy as np
 import pytest
@@ -88,13 +88,13 @@ def check(team, case, periodic, engine, sweeps, norm="every"):
         plan()
     sides = (periodic,) * len(shape) if isinstance(periodic, bool) else periodic
     right, norms = swept(formula.step, whole, sides, sweeps, numbers, kappa if numbers else None)
-    found = to_numpy(plan.newest)[tuple(slice(h, h + n) for h, n in zip(grid.halo, grid.own, strict=True))]
+    result = to_numpy(plan.newest)[tuple(slice(h, h + n) for h, n in zip(grid.halo, grid.own, strict=True))]
     team.synchronize()
-    wrong = np.argwhere(found.view(f"u{found.itemsize}") != part(grid, right).view(f"u{found.itemsize}"))
-    norms_are = {"every": norms.tolist(), True: norms[-1:].tolist(), False: []}[norm]
-    norms_found = {"every": plan.norms, True: plan.norm, False: np.zeros(0)}[norm]
-    found_by_pe = team.gather((len(wrong), wrong[:3].tolist(), to_numpy(norms_found).tolist() == norms_are))
-    assert all(n == 0 and same for n, _, same in found_by_pe), (grid, found_by_pe, norms_are, norms_found)
+    wrong = np.argwhere(result.view(f"u{result.itemsize}") != part(grid, right).view(f"u{result.itemsize}"))
+    right_norms = {"every": norms.tolist(), True: norms[-1:].tolist(), False: []}[norm]
+    norms_of_plan = {"every": plan.norms, True: plan.norm, False: np.zeros(0)}[norm]
+    by_pe = team.gather((len(wrong), wrong[:3].tolist(), to_numpy(norms_of_plan).tolist() == right_norms))
+    assert all(n == 0 and same for n, _, same in by_pe), (grid, by_pe, right_norms, norms_of_plan)
     assert not norm or to_numpy(plan.norm) == norms[-1:]
     del plan
     for array in filter(lambda field: field is not None, (u, v, coefficient)):

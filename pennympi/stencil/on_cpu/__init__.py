@@ -1,4 +1,4 @@
-"""A pass of a sweep on a CPU."""
+"""The kernel of passes on a CPU."""
 
 from .march import most_sweeps, pass_kernel
 
