@@ -81,7 +81,7 @@ def test_every_halo(team, shape, periodic, halo, corners):
 
 @pytest.mark.usefixtures("way")
 def test_cuts_dtypes_and_halos_of_their_own(team):
-    """Division along one dimension; fields with all sizes of elements in one plan; faces in several parts; a halo of 0."""
+    """Division along one dimension; all sizes of elements in one plan; faces in several parts; a halo of 0."""
     n, exchanges = team.n_pes, []
     for along in range(3):
         dims, shape = [1, 1, 1], [5, 6, 7]
