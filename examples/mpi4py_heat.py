@@ -51,6 +51,6 @@ step_us = (time.perf_counter() - start_s) / STEPS * 1e6
 decay = (1 + RATE * (2 * np.cos(2 * np.pi / (ny * grid.dims[1])) - 2)) ** STEPS
 wrong = int((abs(field[1:-1, 1:-1] - decay * xp.sin(y)) > 1e-12).sum())
 if grid.rank == 0:
-    what = f"{STEPS} steps of {step_us:.0f} us, residual {float(residual[0]):.3e}"
-    print(f"{grid.size} PEs on {'host' if xp is np else 'cuda'}: {what}, {wrong} points wrong")
+    times = f"{STEPS} steps of {step_us:.0f} us, residual {float(residual[0]):.3e}"
+    print(f"{grid.size} PEs on {'host' if xp is np else 'cuda'}: {times}, {wrong} points wrong")
 assert not wrong

@@ -37,12 +37,12 @@ def nvidia_lines(
     serial_s: time of one PE for as many sweeps;  variants: names of the variants of one PE, and of the run
     If PEs share cores or GPUs, no efficiency is printed.
     """
-    alone, together = (f"{name}: {fixed(s, 4)} s" for name, s in zip(variants, (serial_s, runtime_s), strict=True))
+    serial, parallel = (f"{name}: {fixed(s, 4)} s" for name, s in zip(variants, (serial_s, runtime_s), strict=True))
     ratio = serial_s / runtime_s
-    times = f"1 PE, {alone}, {counted(n_pes, 'PE')}, {together}, speedup: {ratio:.2f}"
+    times = f"1 PE, {serial}, {counted(n_pes, 'PE')}, {parallel}, speedup: {ratio:.2f}"
     gained = f", efficiency: {100 * ratio / n_pes:.2f} %" if processors.number >= n_pes else ""
-    where = f"{counted(n_pes, 'PE')} on {counted(processors.number, processors.kind)}."
-    return [where, f"{problem.ny}x{problem.nx}: {times}{gained}"]
+    head = f"{counted(n_pes, 'PE')} on {counted(processors.number, processors.kind)}."
+    return [head, f"{problem.ny}x{problem.nx}: {times}{gained}"]
 
 
 def counted(n: int, noun: str) -> str:
@@ -52,8 +52,8 @@ def counted(n: int, noun: str) -> str:
 
 def csv_line(problem: Problem, n_pes: int, runtime_s: float, serial_s: float) -> str:
     """The csv line of NVIDIA's sample: type, nx, ny, iter_max, nccheck, num_devices, p2p, runtime, runtime_serial."""
-    what = f"{CSV_NAME}, {problem.nx}, {problem.ny}, {problem.niter}, {problem.nccheck}"
-    return f"{what}, {n_pes}, 1, {runtime_s:.6f}, {serial_s:.6f}"
+    head = f"{CSV_NAME}, {problem.nx}, {problem.ny}, {problem.niter}, {problem.nccheck}"
+    return f"{head}, {n_pes}, 1, {runtime_s:.6f}, {serial_s:.6f}"
 
 
 def ending(problem: Problem, outcome: Outcome, runtime_s: float, sweeps: int) -> str:

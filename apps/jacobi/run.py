@@ -77,7 +77,7 @@ def _run(solver: Solver, options: Namespace, outcome: Outcome) -> int:
         say(f"Continuing from iteration {began_at} of {options.restart}")
     else:
         solver.reset()
-    say(report.header(problem, problem.niter), *filter(None, [solver.how]))
+    say(report.header(problem, problem.niter), *filter(None, [solver.engine_line]))
     runtime_s = _solve(solver, options, outcome, show, on_norm)
     sweeps = outcome.iterations - began_at
     serial_s = sweep_s * sweeps
@@ -128,11 +128,11 @@ def _time_serial(
 def _solve(solver: Solver, options: Namespace, outcome: Outcome, show: bool, on_norm: OnNorm) -> float:
     """Sweep until the solve ends.  Returns the seconds of the sweeps on the slowest PE.  Collective."""
     comm, niter, seconds = solver.team.comm, solver.problem.niter, 0.0
-    every = options.checkpoint_every if options.checkpoint else niter
+    period = options.checkpoint_every if options.checkpoint else niter
     comm.Barrier()
     while outcome.reason == "iterations" and outcome.iterations < niter:
         start, done = time.perf_counter(), outcome.iterations
-        solver.run(show, on_norm, outcome, min(niter, done - done % every + every))
+        solver.run(show, on_norm, outcome, min(niter, done - done % period + period))
         seconds += time.perf_counter() - start
         if options.checkpoint and outcome.reason != "diverged":
             complaint = storage.save(solver, outcome, options.checkpoint)

@@ -24,7 +24,7 @@ BLOCKS = 1  # the least blocks of a sweep on each multiprocessor: tiles of a sma
 class Solver:
     """One PE's part of a solve.  Making one is collective."""
 
-    how = ""  # the library's choice of an engine, for the report
+    engine_line = ""  # the line of the report that names the engine of ``Chunks``
 
     def __init__(self, team: Any, problem: Problem, depth: int = 1):
         self.team, self.problem, self.stream = team, problem, team.stream()

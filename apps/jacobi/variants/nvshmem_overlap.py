@@ -29,7 +29,7 @@ class Variant(nvshmem.Variant):
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
         self._push, self._signals = team.stream(priority="high"), team.signals(4)
-        self._arrived = [(both, both[:1], both[1:]) for both in (self._signals[:2], self._signals[2:])]
+        self._arrived = [(pair, pair[:1], pair[1:]) for pair in (self._signals[:2], self._signals[2:])]
 
     def sweep(self, stream: Any, turn: Turn) -> None:
         push = self._push

@@ -94,8 +94,8 @@ def part_edges(n: int, parts: int, unit: int = 1) -> Sizes:
 
     Parts begin at multiples of ``unit``.  If the units do not divide evenly, the first parts have one unit more.
     """
-    few, more = divmod(n // unit, parts)
-    return *((k * few + min(k, more)) * unit for k in range(parts)), n
+    few, rest = divmod(n // unit, parts)
+    return *((k * few + min(k, rest)) * unit for k in range(parts)), n
 
 
 def with_halo(sizes: Sizes, halo: Sizes) -> Sizes:

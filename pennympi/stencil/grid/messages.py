@@ -80,7 +80,7 @@ def points_of(
     """The own points of a PE that its neighbour at ``step`` keeps, or (``in_halo``) the halo beyond them.
 
     step:    number of places by dimension; 0: all own points of the dimension
-    to_ends: in the dimensions without a step, include the halo at the ends of the grid, where the neighbour ends, too
+    to_ends: in the dimensions without a step, include the halo at the ends of the grid
     """
     points = []
     for d, (n, h, places) in enumerate(zip(grid.own(pe), grid.halo, step, strict=True)):

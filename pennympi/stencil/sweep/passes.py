@@ -35,8 +35,8 @@ def pass_sizes(sweeps: int, depth: int, norms: str = "none") -> list[int]:
         return separate if len(separate) <= len(together) else together
     passes = -(-sweeps // depth)
     passes += (passes - sweeps) % 2
-    few, more = divmod(sweeps, passes)
-    return [few + 1] * more + [few] * (passes - more)
+    few, rest = divmod(sweeps, passes)
+    return [few + 1] * rest + [few] * (passes - rest)
 
 
 def kernels_of(problem: SweepProblem) -> Any:

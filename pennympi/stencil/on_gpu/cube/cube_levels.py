@@ -1,7 +1,7 @@
 """The levels of a pass over a box of three dimensions: a turn of the loop for a thread's rows of each level.
 
-In turn x the planes before, here and after of level s - 1 are its planes x - s - 1, x - s and x - s + 1.  The state of
-level s is (plane before, plane here, squares of level s).
+In turn x the previous, current and next planes of level s - 1 are its planes x - s - 1, x - s and x - s + 1.  The state
+of level s is (previous plane and current plane of level s - 1, squares of level s).
 """
 
 from typing import Any, NamedTuple
@@ -38,8 +38,8 @@ def advance_levels(cube: Static[Cube], states, after, turn: Turn, thread):
     following: tuple[Any, ...] = ()
     place = thread[0]
     for s in static(1, cube.depth + 1):
-        before, here, squares = states[s - 1]
-        new = level_rows(cube, s, (before, here, after), turn, thread)
+        previous, current, squares = states[s - 1]
+        new = level_rows(cube, s, (previous, current, after), turn, thread)
         is_own = within(turn.x - s - place.own_x, place.own_planes)
         if s < cube.depth:
             put_rows(cube, new, place.levels + turn.write + (s - 1) * 2 * cube.plane_bytes, place)
@@ -47,14 +47,14 @@ def advance_levels(cube: Static[Cube], states, after, turn: Turn, thread):
             write_rows(cube, new, place.new + (turn.x - s) * place.plane, place)
         if s >= cube.first_norm:
             if is_own:
-                squares = add_squares_of_rows(cube, squares, new, here, place)
-        following = (*following, (here, after, squares))
+                squares = add_squares_of_rows(cube, squares, new, current, place)
+        following = (*following, (current, after, squares))
         after = new
     return following
 
 
 def level_rows(cube: Static[Cube], s: Static[int], planes, turn: Turn, thread):
-    """The rows of plane turn.x - s of level s, from the planes before, here and after of level s - 1."""
+    """The rows of plane turn.x - s of level s, from the previous, current and next planes of level s - 1."""
     (place, numbers), x = thread, turn.x - s
     read = place.ring + turn.back if s == 1 else place.levels + turn.read + (s - 2) * 2 * cube.plane_bytes
     new = stepped_rows(cube, planes, read, numbers, coefficients_of_rows(cube, x, place, planes[1]))

@@ -25,8 +25,8 @@ def load_rows(cube: Static[Cube], address, zero):
 def stepped_rows(cube: Static[Cube], planes, read, numbers, coefficients):
     """The rows' new values.
 
-    planes: the thread's rows of the planes before, here and after
-    read:   address of the thread's first row of plane here in shared memory
+    planes: the thread's rows of the previous, current and next plane
+    read:   address of the thread's first row of the current plane in shared memory
     """
     (before, u, after), rows, zero = planes, cube.tile.rows, planes[1][0][0]
     above = (load_vector(read - cube.row_bytes, zero), *u)

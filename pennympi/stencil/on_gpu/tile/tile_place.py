@@ -148,7 +148,7 @@ def lane_of(tiles: Static[Tiles], tile: Tile, numbers):
 
 
 def place_anew(place):
-    """The same place, as new values for the compiler, which then keeps what it computes from them only for a while."""
+    """The same place as new values for the compiler, which then keeps no expression of the old values in registers."""
     lane, warp, row, column = anew(place.lane), anew(place.warp), anew(place.row), anew(place.column)
     before, after = place.has_wall_before, place.has_wall_after
     return Lane(place.tile, place.shared, lane, warp, row, column, place.is_own, before, after, place.numbers)

@@ -68,10 +68,10 @@ def store_vectors(context, b, address, numbers, kind, space):
     """Build the stores of a tuple of the type ``kind``."""
     vector = vector_type(context, types.unliteral(kind.dtype))
     for k in range(0, kind.count, vector.count):
-        one = ir.Constant(vector, ir.Undefined)
+        stored = ir.Constant(vector, ir.Undefined)
         for i in range(vector.count):
-            one = b.insert_element(one, b.extract_value(numbers, k + i), _I32(i))
-        b.store(one, pointer(b, address, k // vector.count * PIECE_BYTES, vector, space), align=PIECE_BYTES)
+            stored = b.insert_element(stored, b.extract_value(numbers, k + i), _I32(i))
+        b.store(stored, pointer(b, address, k // vector.count * PIECE_BYTES, vector, space), align=PIECE_BYTES)
 
 
 def pointer(b, address, offset_bytes, kind, space):
