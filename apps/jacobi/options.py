@@ -59,7 +59,7 @@ def parser(comm: Any) -> argparse.ArgumentParser:
     of_problem("dtype", "dtype of the field")
     of_problem("bc", "the sine of the fixed columns: of NVIDIA's sample, or of the ring's own period")
     add = p.add_argument_group("execution").add_argument
-    text = "run on CPUs (host) or on GPUs (default: %(default)s)"
+    text = "host: CPUs; cuda: GPUs; auto: GPUs if there are any (default: %(default)s)"
     add("--backend", choices=("auto", "host", "cuda"), default="auto", help=text)
     text = "the way to sweep and exchange, see below (default: %(default)s)"
     add("--variant", choices=variants.TABLE, default=variants.DEFAULT, help=text)
