@@ -70,7 +70,7 @@ def _compile_for_gpu(arch: tuple[int, int], remote: bool) -> None:
         return on_host(compiler, kernel, name, options)
 
     def pass_kernel(problem: Any, size: int, norms: str) -> Any:
-        if size <= gpu_sweep.deepest(problem.stencil):
+        if size <= gpu_sweep.most_sweeps(problem.stencil):
             gpu_pass = gpu_sweep.pass_kernel(problem.stencil, size, norms, problem.end)
             cubin(gpu_pass.kernel, NAME, problem.options(gpu_pass.bounds, gpu_pass.shared_bytes), Target(arch, remote))
         return pass_on_host(problem, size, norms)

@@ -3,7 +3,7 @@
     stream | T sweeps of the sides | T sweeps of all other points ... | next pass
     push   |                       | exchange of the new field ...... |
 
-So large fields are swept (``overlapped``).  A pass of a small field is one launch, and the exchange comes after it.
+A small field is swept by one launch a pass, and the exchange follows.
 """
 
 import math
@@ -19,27 +19,28 @@ from ..grid.overlap import boxes_of, overlapped
 from .norm import SweepNorm
 from .problem import Norms, SweepProblem, box_between
 
-# Bytes of a PE's points from which on its sides are swept first: for fewer, that takes longer than the exchange it hides.
+# The least bytes of a PE's points for which its sides are swept first: with fewer, an additional launch takes longer than
+# the exchange that it hides.
 SPLIT_MIN_BYTES = {"host": 1 << 62, "cuda": 64 << 20, "simulated": 0}
 
 
 def pass_sizes(sweeps: int, depth: int, norms: str = "none") -> list[int]:
-    """Sweeps of each pass, at most ``depth`` and nearly equal.
+    """Number of sweeps of each pass, at most ``depth`` and nearly equal.
 
-    The number of passes is even if that of sweeps is, so that the result is in the field ``Sweep.newest``.
-    norms: "last": the sweep with a norm is a pass of its own, if that takes no more passes
+    The number of passes is even if and only if ``sweeps`` is even, so that the result is in the field ``Sweep.newest``.
+    norms: "last": the last sweep, which has a norm, is its own pass, if the number of passes does not grow
     """
     if norms == "last" and sweeps > 1:
-        apart, together = [*pass_sizes(sweeps - 1, depth), 1], pass_sizes(sweeps, depth)
-        return apart if len(apart) <= len(together) else together
+        separate, together = [*pass_sizes(sweeps - 1, depth), 1], pass_sizes(sweeps, depth)
+        return separate if len(separate) <= len(together) else together
     passes = -(-sweeps // depth)
     passes += (passes - sweeps) % 2
-    few, more = divmod(sweeps, passes)
-    return [few + 1] * more + [few] * (passes - more)
+    few, rest = divmod(sweeps, passes)
+    return [few + 1] * rest + [few] * (passes - rest)
 
 
 def kernels_of(problem: SweepProblem) -> Any:
-    """The module with the backend's kernels of passes, which loads a compiler."""
+    """The module with the backend's kernels of passes.  Its import loads a compiler."""
     name = problem.context.backend.name
     if name == "cuda":
         from ..on_gpu import passes as on_gpu
@@ -54,16 +55,16 @@ def kernels_of(problem: SweepProblem) -> Any:
     return on_cpu
 
 
-def deepest_pass(problem: SweepProblem) -> int:
-    """How many sweeps a pass of the backend does at most."""
-    most: int = kernels_of(problem).deepest(problem.stencil)
+def most_sweeps(problem: SweepProblem) -> int:
+    """The most sweeps of a pass of the backend."""
+    most: int = kernels_of(problem).most_sweeps(problem.stencil)
     return most
 
 
 def pass_kernel(problem: SweepProblem, size: int, norms: str) -> PassKernel:
-    """The backend's kernel of a pass."""
-    made: PassKernel = kernels_of(problem).pass_kernel(problem.stencil, size, norms, problem.end)
-    return made
+    """The backend's kernel of a pass of ``size`` sweeps."""
+    kernel: PassKernel = kernels_of(problem).pass_kernel(problem.stencil, size, norms, problem.end)
+    return kernel
 
 
 def passes(problem: SweepProblem, depth: int, norm: SweepNorm | None) -> Callable[[Any], None]:
@@ -79,21 +80,21 @@ def passes(problem: SweepProblem, depth: int, norm: SweepNorm | None) -> Callabl
     split = large and bool(neighbours - {None, problem.me})
     boxes = boxes_of(parts, problem.me, MOST_GROUP_POINTS) if split else []
     push = backend.streams.new("high") if split else None
-    made = {kind: pass_kernel(problem, *kind) for kind in dict.fromkeys(kinds)}
-    scratch = problem.new_bytes(max(one.scratch_bytes for one in made.values()))
+    kernels = {kind: pass_kernel(problem, *kind) for kind in dict.fromkeys(kinds)}
+    scratch = problem.new_bytes(max(kernel.scratch_bytes for kernel in kernels.values()))
 
     def prepared(kind: tuple[int, Norms], box: Box) -> Run:
-        """A launch that leaves new, old and words open."""
-        one = made[kind]
-        blocks, threads, cut = one.launch(box, problem.storage)
+        """A launch that takes the addresses new, old and words."""
+        of_kind = kernels[kind]
+        blocks, threads, cut = of_kind.launch(box, problem.storage)
         live = problem.live(kind[0])
         arguments = (*problem.fields(0, 0), *box, *live, *cut, problem.numbers, 0, scratch.address)
-        kernel = problem.compiled(one.kernel, problem.options(one.bounds, one.shared_bytes))
+        kernel = problem.compiled(of_kind.kernel, problem.options(of_kind.bounds, of_kind.shared_bytes))
         return kernel.prepare(blocks, arguments, (0, 1, len(arguments) - 2), threads)
 
     whole = problem.live(0)
-    filled = [box_between(*one) for one in boxes if all(low < high for low, high in zip(*one, strict=True))]
-    runs = {(kind, box): prepared(kind, box) for kind in made for box in (whole, *filled)}
+    filled = [box_between(*edges) for edges in boxes if all(low < high for low, high in zip(*edges, strict=True))]
+    runs = {(kind, box): prepared(kind, box) for kind in kernels for box in (whole, *filled)}
     exchanges = [problem.exchange(k, depth > 1) for k in range(min(2, len(sizes)))]
     of_coefficient = problem.exchange_of_coefficient(depth)
 
@@ -119,5 +120,5 @@ def passes(problem: SweepProblem, depth: int, norm: SweepNorm | None) -> Callabl
                 following(stream)
         launch(last, whole, stream)
 
-    enqueue.keeps = scratch  # type: ignore[attr-defined]  # its memory lives as long
+    enqueue.keeps = scratch  # type: ignore[attr-defined]  # keeps the memory alive
     return enqueue
