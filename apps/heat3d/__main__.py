@@ -10,7 +10,6 @@ any number of PEs.
 """
 
 import math
-import sys
 import time
 
 import numpy as np
@@ -19,7 +18,8 @@ from mpi4py import MPI
 import pennympi
 from pennympi.kernels.block import real
 
-from ..program.arguments import Parser, at_least
+from ..program.arguments import Parser, at_least, fail
+from ..program.outcome import FAILED
 from ..program.progress import Progress
 
 DEPTH = 3  # the most steps between two exchanges, unless --depth is given
@@ -131,7 +131,10 @@ def main(options):
     """Run with these options.  Returns the exit status."""
     seconds, wrong = 0.0, 0.0
     with pennympi.init() as team:
-        grid, first = make_grid(team, options), 0
+        try:
+            grid, first = make_grid(team, options), 0
+        except ValueError as error:  # on all PEs
+            fail(team.comm, str(error))
         x, y, z = ((i + 0.5) / n for i, n in zip(grid.coordinates(), grid.shape, strict=True))
         ball = (x - 0.4) ** 2 + (y - 0.4) ** 2 + (z - 0.6) ** 2 < 0.05  # 1 inside, else 0
         start = (eigenmode(grid, 0) if options.verify else ball).astype(options.dtype)
@@ -142,9 +145,7 @@ def main(options):
                 if type(first) is not int or first < 0:
                     raise ValueError(f"{options.checkpoint} holds no number of steps, done")
             except (OSError, ValueError) as error:  # on all PEs
-                if team.me == 0:
-                    print(f"error: --restart: {error}", file=sys.stderr, flush=True)
-                return 1
+                fail(team.comm, f"--restart: {error}", FAILED)
             start = grid.interior(u)
         heat = Heat(team, grid, start, first, options.engine, options.depth)
         u, done, progress = heat.u, first, Progress(team.me, options.niter - first)

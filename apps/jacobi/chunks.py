@@ -157,7 +157,8 @@ class Chunks(Solver):
                 self._readback.wait()
         longest = max(self._plans, key=lambda key: key[0].sweeps)
         used = next(line for line in self._plans[longest].explain().splitlines() if line[0] == "*")
-        self.engine_line = f"{longest[0].sweeps} sweeps by the engine {' '.join(used[1:].split())}"
+        name, *text = used[1:].split()
+        self.engine_line = f"The engine {name} makes {longest[0].sweeps} sweeps: {' '.join(text)}"
         self.finish()
         self.team.comm.Barrier()
 

@@ -13,9 +13,8 @@ ENDINGS = {
 
 
 def fixed(x: float, digits: int) -> str:
-    """A number with ``digits`` digits after the point, or in powers of ten if all digits would be zeros."""
-    text = f"{x:0.{digits}f}"
-    return text if float(text) or not x else f"{x:.{digits}e}"
+    """A number with ``digits`` digits after the point, or in powers of ten if fewer than three of them would count."""
+    return f"{x:.{digits}e}" if 0 < abs(x) < 10 ** (2 - digits) else f"{x:.{digits}f}"
 
 
 def header(problem: Problem, sweeps: int, what: str = "Jacobi") -> str:
@@ -35,12 +34,12 @@ def nvidia_lines(
     """The last two lines of NVIDIA's sample.
 
     serial_s: time of one PE for as many sweeps;  variants: names of the variants of one PE, and of the run
-    If PEs share cores or GPUs, no efficiency is printed.
+    One PE, and PEs that share cores or GPUs, have no speedup.
     """
     serial, parallel = (f"{name}: {fixed(s, 4)} s" for name, s in zip(variants, (serial_s, runtime_s), strict=True))
-    ratio = serial_s / runtime_s
-    times = f"1 PE, {serial}, {counted(n_pes, 'PE')}, {parallel}, speedup: {ratio:.2f}"
-    gained = f", efficiency: {100 * ratio / n_pes:.2f} %" if processors.number >= n_pes else ""
+    times, gained, ratio = f"1 PE, {serial}, {counted(n_pes, 'PE')}, {parallel}", "", serial_s / runtime_s
+    if 1 < n_pes <= processors.number:
+        gained = f", speedup: {ratio:.2f}, efficiency: {100 * ratio / n_pes:.2f} %"
     head = f"{counted(n_pes, 'PE')} on {counted(processors.number, processors.kind)}."
     return [head, f"{problem.ny}x{problem.nx}: {times}{gained}"]
 

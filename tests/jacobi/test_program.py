@@ -34,7 +34,7 @@ def test_report_and_result(jacobi, folder):
     assert norms.count("    0, 2.150581") == 2 and norms[-1].startswith("  100, ")
     assert any(re.fullmatch(rf"{COMM.size} PEs? on \d+ (GPU|core)s?\.", line) for line in lines)
     whole = rf"{COMM.size} PEs?, nvshmem_overlap: {SECONDS} s"
-    times = rf"75x101: 1 PE, single: {SECONDS} s, {whole}, speedup: {RATIO}(, efficiency: {RATIO} %)?"
+    times = rf"75x101: 1 PE, single: {SECONDS} s, {whole}(, speedup: {RATIO}, efficiency: {RATIO} %)?"
     assert any(re.fullmatch(times, line) for line in lines), lines
     if COMM.size > 1 and "efficiency" in printed:
         assert re.match(r"A sweep alone takes \S+ us, .*: \d+ % of the exchange is hidden$", lines[-3])
