@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
+from .. import init_arguments
 from ..errors import NotInitialized, Unsupported
 from ..job import exits
-from ..job.rendezvous import Meetings
 from ..once import once
-from ..settings import SettingError, setting
+from ..settings import setting
 from ..start import init
 from ..team import Team
 from .message import LeftToMPI, is_on_gpu
@@ -70,28 +70,27 @@ class Agreement:
         return True
 
     def _any_on_gpu(self, comm: MPI.Intracomm, args: Iterable[Any]) -> bool:
-        """Whether an array of any rank lies on a GPU.  Collective.  Raises SettingError.
+        """Whether an array of any rank lies on a GPU.  Collective.  Raises, on all ranks, as ``init_arguments.agree``.
 
-        Before there is a team they ask at calls number 1, 2, 4, 8 and so on, where one of them has CuPy.
+        Before there is a team, which compares the settings, they ask at calls number 1, 2, 4, 8 and so on, where one of
+        them has CuPy.
         """
-        from_bytes = setting("PENNYMPI_COMM_FROM_BYTES")
-        compared = -1 if from_bytes is None else from_bytes
-        words = np.array([any(map(is_on_gpu, args)), HAS_CUPY, compared, -compared])
         self.introduce(comm)
-        request = MPI.Intracomm.Iallreduce(comm, MPI.IN_PLACE, words, MPI.MAX)
-        if self.team is None:
-            request.Wait()
-        elif not request.Test():
-            deadline = Meetings(comm, setting("PENNYMPI_TIMEOUT_S"))
-            deadline.wait(request.Test, lambda: [], "comparison of where arrays lie")
-        any_on_gpu, any_has_cupy, most, least = words.tolist()
-        if most != -least:
-            raise SettingError("PENNYMPI_COMM_FROM_BYTES differs between ranks: set it to the same value on every rank")
-        if self.team is None:
-            self._read_from_bytes()
-            self.left = max(1, self._calls) if any_has_cupy else None
-            self._calls += self.left or 0
-        return bool(any_on_gpu)
+        on_gpu = any(map(is_on_gpu, args))
+        if self.team is not None:
+            word = np.array([on_gpu])
+            request = MPI.Intracomm.Iallreduce(comm, MPI.IN_PLACE, word, MPI.LOR)
+            if not request.Test():
+                self.team._wait(request.Test, "comparison of where arrays lie")
+            return bool(word[0])
+        settings = init_arguments.read(comm.size, "auto", None, None, None)
+        gathered = MPI.Intracomm.allgather(comm, (on_gpu, HAS_CUPY, settings))
+        where, has_cupy, all_settings = zip(*gathered, strict=True)
+        init_arguments.agree(all_settings)
+        self._read_from_bytes()
+        self.left = max(1, self._calls) if any(has_cupy) else None
+        self._calls += self.left or 0
+        return any(where)
 
     def _read_from_bytes(self) -> None:
         """The setting, which the ranks have compared."""

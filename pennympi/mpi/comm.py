@@ -23,8 +23,10 @@ from .messages import PROBES, with_true_size
 from .methods import collective, for_gpus
 from .page import Card
 from .table import TABLE, Row
+from .transfer import Prequest, Standing
 
 _MPI = MPI.Intracomm
+COMM_WORLD, COMM_SELF = MPI.COMM_WORLD, MPI.COMM_SELF  # mpi4py's own objects, which pickle finds by these names
 
 
 class Comm(MPI.Intracomm):
@@ -121,10 +123,21 @@ class Distgraphcomm(Comm, MPI.Distgraphcomm):
     """What ``Create_dist_graph`` and ``Create_dist_graph_adjacent`` make."""
 
 
-class Message(MPI.Message):
-    """What ``Mprobe`` and ``Improbe`` find.  comm: where they found it"""
+class Message(MPI.Message, metaclass=Standing):
+    """A message that a communicator has found.  comm: that communicator; COMM_SELF, which has no envelopes, if not known"""
 
-    comm: Comm
+    comm: MPI.Intracomm = COMM_SELF
+
+    def __init__(self, message: MPI.Message | None = None):
+        self.comm = getattr(message, "comm", self.comm)
+
+    @classmethod
+    def Probe(cls, comm: MPI.Comm, *args: Any, **named: Any) -> MPI.Message:
+        return comm.Mprobe(*args, **named)
+
+    @classmethod
+    def Iprobe(cls, comm: MPI.Comm, *args: Any, **named: Any) -> MPI.Message | None:
+        return comm.Improbe(*args, **named)
 
 
 _KINDS = {_MPI: Comm} | {kind.__bases__[-1]: kind for kind in (Cartcomm, Graphcomm, Distgraphcomm, Message)}
@@ -150,6 +163,12 @@ def _making_ours(plain: Callable[..., Any]) -> Callable[..., Any]:
         return ours
 
     return method
+
+
+def stand_in_for_mpi4py() -> None:
+    """Put objects and classes of this folder into mpi4py's module, for a program that knows only mpi4py."""
+    names: dict[str, Any] = {"Message": Message, "Prequest": Prequest}
+    vars(MPI).update(names, COMM_WORLD=Comm(COMM_WORLD), COMM_SELF=Comm(COMM_SELF))
 
 
 def _cards_of_part(cards: list[Card | None], whole: MPI.Intracomm, part: MPI.Intracomm) -> list[Card | None]:

@@ -7,9 +7,12 @@ from functools import wraps
 from typing import Any
 
 from ..notice import say
-from ..settings import setting
+from ..settings import SettingError, setting
 
-LOGS = setting("PENNYMPI_LOG") == "comm"
+try:
+    LOGS = setting("PENNYMPI_LOG") == "comm"
+except SettingError:  # which all ranks raise when they compare their settings
+    LOGS = False
 
 
 def log_way(comm: Any, what: str, way: str) -> None:

@@ -25,7 +25,7 @@ from .agreement import agreement_of
 from .flat import BYTES, Flat
 from .gpu import address_of, begin_copy, current_stream, locate, mark, memory_of, number_of_gpu, show_reach
 from .log import log_way
-from .message import LeftToMPI, is_on_gpu, message_of
+from .message import is_on_gpu, message_of
 from .page import FAILED, MOST_BYTES, RECEIVES, SENT, STATE, TAKEN, Envelope, opened, own_page, put_true_size
 from .transfer import Overdue, Request, Result, Steps, Transfer, until
 
@@ -225,8 +225,6 @@ def _begin_recv(comm: Any, buf: Any, source: int, tag: int) -> Transfer:
 
 
 def _begin_probed(message: Any, buf: Any) -> Transfer:
-    if not hasattr(message, "comm"):  # MPI's own, such as MPI.MESSAGE_NO_PROC
-        raise LeftToMPI
     begin = lambda comm, spec, source, tag: _PLAIN_MESSAGE.Irecv(message, spec)  # noqa: E731
     return _begin_receive(message.comm, begin, buf, MPI.ANY_SOURCE, MPI.ANY_TAG)
 

@@ -10,7 +10,6 @@ from functools import wraps
 from inspect import Parameter, signature
 from typing import Any
 
-from mpi4py.MPI import MESSAGE_NO_PROC
 from numpy import ndarray
 
 from . import messages
@@ -80,7 +79,7 @@ def _on_gpu(name: str, methods: dict[str, Method], of_messages: dict[str, Method
         try:
             return of_messages[name](comm, *args)
         except LeftToMPI:
-            if any(map(is_on_gpu, args)) and comm != MESSAGE_NO_PROC:
+            if any(map(is_on_gpu, args)):
                 what = "of the message lies on a GPU and can't be read: give the array, or [x, count, MPI.DOUBLE]"
                 raise TypeError(f"{name}: an array {what}") from None
             return plain(comm, *args)

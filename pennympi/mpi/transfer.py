@@ -233,18 +233,40 @@ class Request(_Looking, MPI.Request):
         return made
 
 
-class Persistent(_Looking, MPI.Prequest):
+class Standing(type):
+    """A class that may stand in the place of mpi4py's: it takes objects of that one for its own."""
+
+    def __init__(cls, name: str, bases: tuple[Any, ...], namespace: dict[str, Any]):
+        super().__init__(name, bases, namespace)
+        for maker in ("fromhandle", "fromint", "f2py"):
+            setattr(cls, maker, lambda handle, make=getattr(cls.__base__, maker): cls(make(handle)))
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, cls.__base__)
+
+
+class Prequest(MPI.Prequest, metaclass=Standing):
+    """mpi4py's class, whose ``Startall`` starts the calls of ``Persistent``, too."""
+
+    @classmethod
+    def Startall(cls, requests: Iterable[MPI.Prequest]) -> None:
+        for request in requests:
+            request.Start()
+
+
+class Persistent(_Looking, Prequest):
     """A persistent call: each Start begins one.
 
-    ``request.Startall(requests)`` begins several, of MPI's own, too; MPI.Prequest.Startall raises MPI.Exception of it.
+    MPI's handle is that of the call under way, and null, which MPI's waits ignore, while there is none.  So mpi4py's own
+    Startall, which hands MPI the handles, raises MPI.Exception.
     """
 
     _start: Callable[[], MPI.Request] | None
 
     def __new__(cls, start: Callable[[], MPI.Request]) -> Persistent:
-        made: Persistent = super().__new__(cls)
-        made._start = start
-        return made
+        request: Persistent = super().__new__(cls)
+        request._start = start
+        return request
 
     def Start(self) -> None:
         assert self._start is not None, "the request has been freed"
@@ -252,13 +274,19 @@ class Persistent(_Looking, MPI.Prequest):
         self._transfer = getattr(begun, "_transfer", None)
         ctypes.memmove(MPI._addressof(self), MPI._addressof(begun), MPI._sizeof(begun))  # Waitall knows it, too
 
-    @classmethod
-    def Startall(cls, requests: Iterable[MPI.Prequest]) -> None:
-        for request in requests:
-            request.Start()
-
     def Free(self) -> None:
         self._start = None
+        if super().__bool__():
+            super().Free()
+
+    def __bool__(self) -> bool:
+        return self._start is not None
+
+    def __eq__(self, request: object) -> bool:
+        return self is request if self else super().__eq__(request)
+
+    def __ne__(self, request: object) -> bool:
+        return not self == request
 
 
 def _check_threads() -> None:

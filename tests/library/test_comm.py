@@ -147,11 +147,12 @@ def test_a_fault_of_the_library_is_raised(comm, monkeypatch, fault):
 
 
 @pytest.mark.mpi(min_size=2)
-def test_a_threshold_that_differs_by_rank(comm, monkeypatch):
+@pytest.mark.parametrize("value, text", [("1k", "1k on PE 0 and 64k on"), ("many", "'many' cannot be used")])
+def test_a_threshold_that_differs_by_rank_or_is_wrong_on_one(comm, monkeypatch, value, text):
     """All ranks raise the error before their ways differ."""
     copy = comm.Dup()
-    monkeypatch.setenv("PENNYMPI_COMM_FROM_BYTES", "64k" if comm.rank else "1k")
-    with pytest.raises(SettingError, match="PENNYMPI_COMM_FROM_BYTES differs"):
+    monkeypatch.setenv("PENNYMPI_COMM_FROM_BYTES", "64k" if comm.rank else value)
+    with pytest.raises(SettingError, match=f"PENNYMPI_COMM_FROM_BYTES.*{text}"):
         copy.Bcast(np.ones(1 << 12))
     copy.Free()
 
