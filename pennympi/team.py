@@ -252,9 +252,6 @@ class Team(OneSided, Collectives):
         self._guard.check_open()
         return self._job.gather(data, "gather")
 
-    def _wait(self, complete: Callable[[], Any], what: str) -> None:
-        self._job.wait_for_all(complete, what)
-
     def topology(self) -> dict[str, Any]:
         """Nodes, devices, links, NICs, rails, rings: the data of ``python -m pennympi topology --json``.  Collective."""
         self._guard.check_open()

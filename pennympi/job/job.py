@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from typing import Any
 
 from mpi4py import MPI
@@ -15,7 +14,6 @@ from ..wall_time import WAITING, timed
 from .beats import Beats
 from .control import DONE, Control
 from .nodes import divided
-from .process import halted
 from .rendezvous import Meetings
 
 open_jobs = state.jobs
@@ -88,19 +86,6 @@ class Job(Meetings):
                 return super().gather(obj, what)
         finally:
             self._one_thread.release()
-
-    def wait_for_all(self, complete: Callable[[], Any], what: str) -> None:
-        """Poll until ``complete()``, which does not tell whom this PE waits for.  Raises PeerTimeout.
-
-        It may be any PE that does not wait itself: the one that shows the last sign of life is such a PE, if there is one.
-        """
-        others = [pe for pe in range(self.n_pes) if pe != self.me]
-
-        def absent() -> list[int]:
-            ended = [pe for pe in others if halted(self.processes, self.me, pe)]
-            return ended or sorted(others, key=self.control.last_alive_ns)[-1:]
-
-        self.wait(complete, absent, what)
 
     def close(self) -> None:
         """End the job; after this call this PE may leave the program at any time.  Collective."""

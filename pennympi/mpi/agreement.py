@@ -20,6 +20,7 @@ from ..team import Team
 from .message import LeftToMPI, is_on_gpu
 from .page import Card, Page, own_page, page_of
 from .table import NEVER, TABLE
+from .transfer import Overdue, Result, Transfer, until
 
 FROM_BYTES = {name: row.from_bytes for name, row in TABLE.items()}
 HAS_CUPY = find_spec("cupy") is not None  # else no array lies on a GPU
@@ -81,7 +82,9 @@ class Agreement:
             word = np.array([on_gpu])
             request = MPI.Intracomm.Iallreduce(comm, MPI.IN_PLACE, word, MPI.LOR)
             if not request.Test():
-                self.team._wait(request.Test, "comparison of where arrays lie")
+                pages = {rank: self.page(rank) for rank in range(comm.size) if rank != comm.rank}
+                overdue = Overdue(comm, pages, "a comparison of where arrays lie")
+                Transfer(until(request.Test, Result), overdue).wait()
             return bool(word[0])
         settings = init_arguments.read(comm.size, "auto", None, None, None)
         gathered = MPI.Intracomm.allgather(comm, (on_gpu, HAS_CUPY, settings))

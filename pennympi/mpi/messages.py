@@ -54,7 +54,7 @@ def _begin_send(begin: Callable[..., MPI.Request], comm: Any, spec: Any, dest: i
     request = begin(comm, sent, dest, tag)
     what = f"a message of {n_bytes} bytes to rank {dest} with tag {tag}"
     log_way(comm, what, "MPI" if slot is None else "a copy from GPU to GPU")
-    return Transfer(_steps_of_send(request, slot, (spec, sent)), Overdue(comm, dest, page, what))
+    return Transfer(_steps_of_send(request, slot, (spec, sent)), Overdue(comm, {dest: page}, what))
 
 
 def _steps_of_send(request: MPI.Request, slot: int | None, buffers: Any) -> Steps:
@@ -158,7 +158,7 @@ def _begin_receive(comm: Any, begin: Callable[..., MPI.Request], spec: Any, sour
     target = _Target(spec)
     request = begin(comm, [target.landing, MPI.BYTE], source, tag)
     what = f"a receive of at most {target.n_bytes} bytes with tag {tag}"
-    overdue = Overdue(comm, source, agreement_of(comm).page(source), what)
+    overdue = Overdue(comm, {source: agreement_of(comm).page(source)}, what)
     return Transfer(_steps_of_receive(comm, request, target, spec), overdue, request)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ctypes
 import os
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -50,13 +50,13 @@ def until(test: Callable[[], Any], result: Callable[[], Result], keep: Any = Non
 
 
 class Overdue:
-    """Gives PeerTimeout once a rank has shown no sign of life for PENNYMPI_TIMEOUT_S: it has ended, or waits itself.
+    """Gives PeerTimeout once no awaited rank has shown a sign of life for PENNYMPI_TIMEOUT_S: each has ended, or waits.
 
-    page: of the rank, None: its life is not known, and the wait has no end;  what: the call, in words
+    pages: by rank, None: the rank's life is not known, and the wait has no end;  what: the call, in words
     """
 
-    def __init__(self, comm: Any, rank: int, page: Page | None, what: str):
-        self._me, self._rank, self._page, self._what = comm.rank, rank, page, what
+    def __init__(self, comm: Any, pages: Mapping[int, Page | None], what: str):
+        self._me, self._pages, self._what = comm.rank, pages, what
         self._since_ns = self._looked_ns = time.monotonic_ns()
 
     def __call__(self) -> Exception | None:
@@ -66,15 +66,16 @@ class Overdue:
             return None
         self._looked_ns = now_ns
         timeout_s = setting("PENNYMPI_TIMEOUT_S")
-        if self._page is None or not timeout_s or pause_ns > 8 * LOOK_NS:  # this process was suspended
+        if None in self._pages.values() or not timeout_s or pause_ns > 8 * LOOK_NS:  # this process was suspended
             self._since_ns = now_ns
             return None
-        self._since_ns = max(self._since_ns, self._page.silent_since_ns(self._since_ns))
+        signs_ns = {rank: page.silent_since_ns(self._since_ns) for rank, page in self._pages.items() if page}
+        self._since_ns = max(self._since_ns, *signs_ns.values())
         if _waiting:
             own_page().words[SINCE] = self._since_ns
         if now_ns - self._since_ns < 1e9 * timeout_s:
             return None
-        return PeerTimeout(self._me, self._rank, self._what, timeout_s=timeout_s)
+        return PeerTimeout(self._me, min(signs_ns, key=signs_ns.__getitem__), self._what, timeout_s=timeout_s)
 
 
 class Transfer:

@@ -1,7 +1,5 @@
 """The lives of a ``pennympi.Comm`` and of its team, and what ends them."""
 
-import re
-
 import pytest
 from launch import launch
 from mpi4py import MPI
@@ -90,34 +88,3 @@ def test_wrappers_share_a_team_and_copies_do_not():
     first.Free()
     with pytest.raises(pennympi.NotInitialized, match="freed"):
         second.team  # noqa: B018
-
-
-COMPARING = """
-import os, time
-import numpy as np, pennympi
-from mpi4py import MPI
-comm = pennympi.Comm(MPI.COMM_WORLD)
-comm.team.barrier()
-agreement = comm._agree()
-agreement.team_on_host, agreement.left = None, 0  # as with a team on GPUs
-for step in range(2):
-    if comm.rank == 1 and step:
-        {}
-    comm.Allreduce(MPI.IN_PLACE, x := np.full(8, 1.0))
-    assert (x == comm.size).all()
-print("ended well")
-"""
-
-
-@pytest.mark.parametrize("n_pes", [2, 3])
-def test_a_live_rank_may_be_late_where_ranks_compare_where_arrays_lie(n_pes):
-    program = COMPARING.format("time.sleep(3)")
-    end = launch(n_pes, "-c", program, env={"PENNYMPI_TIMEOUT_S": "1"}, limit_s=60)
-    assert end.rc == 0 and end.output.count("ended well") == n_pes, end.output
-
-
-def test_a_rank_that_waits_for_something_else_is_named():
-    program = COMPARING.format("comm.team.gather(0)")
-    end = launch(3, "-c", program, env={"PENNYMPI_TIMEOUT_S": "1"}, limit_s=60)
-    assert end.rc != 0 and end.seconds < 20, end.output
-    assert re.search(r"PE \d waited 1 s for PE \d in (comparison of where arrays lie|gather)", end.output), end.output

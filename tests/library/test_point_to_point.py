@@ -75,3 +75,34 @@ for _ in range(2):
     end = launch(2, "-c", program, limit_s=30, env=STAND_IN | {"PENNYMPI_LOG": "comm"})
     ways = r"Bcast by MPI.*Bcast by the team.*8000 bytes to rank \d with tag 7 by a copy from GPU to GPU"
     assert end.rc == 0 and re.search(ways, end.output, re.DOTALL), end.output
+
+
+COMPARING = """
+import time, cupy, pennympi
+import numpy as np
+from mpi4py import MPI
+comm = pennympi.Comm(MPI.COMM_WORLD)
+comm.team.barrier()
+agreement = comm._agree()
+agreement.team_on_host, agreement.left = None, 0  # as with a team on GPUs
+for step in range(2):
+    if comm.rank == 1 and step:
+        {}
+    comm.Allreduce(MPI.IN_PLACE, x := np.full(8, 1.0))
+    assert (x == comm.size).all()
+print("ended well")
+"""
+
+
+@pytest.mark.parametrize("n_pes", [2, 3])
+def test_a_live_rank_may_be_late_where_ranks_compare_where_arrays_lie(n_pes):
+    program = COMPARING.format("time.sleep(3)")
+    end = launch(n_pes, "-c", program, limit_s=30, env=STAND_IN | {"PENNYMPI_TIMEOUT_S": "1"})
+    assert end.rc == 0 and end.output.count("ended well") == n_pes, end.output
+
+
+def test_ranks_that_all_wait_where_they_compare_where_arrays_lie():
+    program = COMPARING.format("comm.Recv(cupy.full(9, 1.0), 0)")
+    end = launch(3, "-c", program, limit_s=30, env=STAND_IN | {"PENNYMPI_TIMEOUT_S": "1"})
+    said = r"PE \d waited 1 s for PE \d in a (comparison of where arrays lie|receive of at most 72 bytes)"
+    assert end.rc != 0 and re.search(said, end.output), end.output
