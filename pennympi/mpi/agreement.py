@@ -24,6 +24,7 @@ from .transfer import Overdue, Result, Transfer, until
 
 FROM_BYTES = {name: row.from_bytes for name, row in TABLE.items()}
 HAS_CUPY = find_spec("cupy") is not None  # else no array lies on a GPU
+METHODS_COUNT = HAS_CUPY  # without CuPy they are quicker
 
 
 class Agreement:
@@ -31,16 +32,16 @@ class Agreement:
 
     team:       None before there is one;  team_on_host: the same, if it runs on CPUs
     from_bytes: by collective, from which size on a message of the host goes by the team
-    left:       calls of smaller messages until the ranks tell one another again whether their arrays lie on GPUs; None:
-                they never do
+    by_table:   those are the sizes of TABLE, and the methods of a process without CuPy need not count
+    left:       calls of messages below from_bytes until the ranks tell one another again whether their arrays lie on
+                GPUs; None: they never do
     cards:      of the ranks, None where one has no CuPy; None: they have not introduced themselves
     """
 
     def __init__(self) -> None:
         self.team: Team | None = None
         self.team_on_host: Team | None = None
-        self.from_bytes = dict.fromkeys(TABLE, 0)
-        self.left: int | None = 0
+        self._decide(0, 0)
         self.cards: list[Card | None] | None = None
         self._pages: dict[int, Page | None] = {}
         self._calls = 0
@@ -90,15 +91,15 @@ class Agreement:
         gathered = MPI.Intracomm.allgather(comm, (on_gpu, HAS_CUPY, settings))
         where, has_cupy, all_settings = zip(*gathered, strict=True)
         init_arguments.agree(all_settings)
-        self._read_from_bytes()
-        self.left = max(1, self._calls) if any(has_cupy) else None
+        self._decide(setting("PENNYMPI_COMM_FROM_BYTES"), max(1, self._calls) if any(has_cupy) else None)
         self._calls += self.left or 0
         return any(where)
 
-    def _read_from_bytes(self) -> None:
-        """The setting, which the ranks have compared."""
-        from_bytes = setting("PENNYMPI_COMM_FROM_BYTES")
+    def _decide(self, from_bytes: int | None, left: int | None) -> None:
+        """The ways of all calls from now on.  from_bytes: of all collectives; None: of the table"""
         self.from_bytes = FROM_BYTES if from_bytes is None else dict.fromkeys(TABLE, from_bytes)
+        self.left = left
+        self.by_table = from_bytes is None and (METHODS_COUNT or left is None)
 
     def introduce(self, comm: MPI.Intracomm) -> None:
         """The ranks show one another their cards.  Collective; a second call does nothing."""
@@ -119,11 +120,9 @@ class Agreement:
             if self._why_none:
                 raise NotInitialized(self._why_none)
             self.team = init(MPI.Intracomm(comm))
-            self._read_from_bytes()
-            if self.team.backend == "host":
-                self.team_on_host, self.left = self.team, None
-            else:
-                self.left = 0  # they ask at each call
+            self.team_on_host = self.team if self.team.backend == "host" else None
+            left = None if self.team_on_host else 0  # with a team on GPUs they ask at each call
+            self._decide(setting("PENNYMPI_COMM_FROM_BYTES"), left)
         return self.team
 
     def team_or_none(self, comm: MPI.Intracomm) -> Team | None:
@@ -133,7 +132,7 @@ class Agreement:
         except Unsupported as reason:  # on every rank
             self._can_have_team = False
             warnings.warn(f"{reason}; until then its calls go by MPI", stacklevel=5)
-            self.from_bytes, self.left = dict.fromkeys(TABLE, NEVER), None
+            self._decide(NEVER, None)
             return None
 
     def end(self) -> None:

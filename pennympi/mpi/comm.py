@@ -18,7 +18,7 @@ from .agreement import HAS_CUPY, Agreement, agreement_of
 from .flat import Flat
 from .gpu import current_stream
 from .log import LOGS, log_way, logged
-from .message import LeftToMPI, plain_array
+from .message import LeftToMPI, is_in_place, plain_array
 from .messages import PROBES, with_true_size
 from .methods import collective, for_gpus
 from .page import Card
@@ -38,7 +38,7 @@ class Comm(MPI.Intracomm):
     Raises what mpi4py raises, and what ``Team`` raises: PeerTimeout, CollectiveMismatchError, Unsupported.
     """
 
-    _agreement: Agreement | None = None
+    _agreement = Agreement()  # before the first call
 
     @property
     def team(self) -> Team:
@@ -62,8 +62,9 @@ class Comm(MPI.Intracomm):
 
     def Barrier(self) -> None:
         """Wait for all ranks.  Collective."""
-        self._agree().introduce(self)
-        super().Barrier()
+        if self._agreement.cards is None:
+            self._agree().introduce(self)
+        _MPI.Barrier(self)
 
     def __reduce__(self) -> Any:
         """Where a program has made this its MPI.COMM_WORLD or MPI.COMM_SELF, it is pickled by that name."""
@@ -74,7 +75,7 @@ class Comm(MPI.Intracomm):
 
     def _agree(self) -> Agreement:
         """What the ranks have agreed on."""
-        if self._agreement is None:
+        if self._agreement is Comm._agreement:
             self._agreement = agreement_of(self)
         return self._agreement
 
@@ -84,25 +85,30 @@ class Comm(MPI.Intracomm):
             self._agree().end()
 
 
-def _by_team(name: str, row: Row, by_mpi: Callable[..., None]) -> Callable[..., None]:
-    """A collective that is not small: by the team, or on all ranks by MPI."""
+def _by_size(name: str, row: Row, by_mpi: Callable[..., None]) -> Callable[..., None]:
+    """A collective by the team, or on all ranks by MPI."""
+    may_be_in_place = name in ("Reduce", "Reduce_scatter", "Reduce_scatter_block")  # the first argument, which is sized
 
-    def method(comm: Comm, agreement: Agreement, n_bytes: int, *args: Any) -> None:
-        plain = [plain_array(arg) for arg in args]
-        if agreement.team_on_host is not None and row.by_plain(agreement.team_on_host, *plain):
-            return
+    def method(comm: Comm, *args: Any) -> None:
+        sized = args[1 if may_be_in_place and is_in_place(args[0]) else row.sized]
+        agreement = comm._agree()
         try:
+            n_bytes = row.size(sized, comm.size if row.in_parts else 1)
+            if n_bytes < agreement.from_bytes[name] and agreement.count():
+                return by_mpi(comm, *args)
+            if agreement.team_on_host is not None and row.by_plain(agreement.team_on_host, *map(plain_array, args)):
+                return None
             run = row.read(comm, *args)
             team = agreement.team_for(comm, name, n_bytes, args)
         except LeftToMPI:
-            by_mpi(comm, *args)
-            return
+            return by_mpi(comm, *args)
         log_way(comm, name, "the team")
         flat = Flat(team.backend == "cuda")
         run(team, flat)
         if team.backend == "cuda":
             team.synchronize(current_stream())
         flat.put_back()
+        return None
 
     return method
 
@@ -124,7 +130,7 @@ class Distgraphcomm(Comm, MPI.Distgraphcomm):
 
 
 class Message(MPI.Message, metaclass=Standing):
-    """A message that a communicator has found.  comm: that communicator; COMM_SELF, which has no envelopes, if not known"""
+    """A message that a communicator has found.  comm: that communicator; COMM_SELF if it is not known"""
 
     comm: MPI.Intracomm = COMM_SELF
 
@@ -132,11 +138,11 @@ class Message(MPI.Message, metaclass=Standing):
         self.comm = getattr(message, "comm", self.comm)
 
     @classmethod
-    def Probe(cls, comm: MPI.Comm, *args: Any, **named: Any) -> MPI.Message:
+    def Probe(cls, comm: MPI.Comm, *args: Any, **named: Any) -> MPI.Message:  # type: ignore[override]
         return comm.Mprobe(*args, **named)
 
     @classmethod
-    def Iprobe(cls, comm: MPI.Comm, *args: Any, **named: Any) -> MPI.Message | None:
+    def Iprobe(cls, comm: MPI.Comm, *args: Any, **named: Any) -> MPI.Message | None:  # type: ignore[override]
         return comm.Improbe(*args, **named)
 
 
@@ -201,6 +207,6 @@ for _base, _kind in _KINDS.items():
         _row, _by_mpi = TABLE[_name], _methods.get(_name, _plain[_name])
         if LOGS:
             _row, _by_mpi = _row._replace(by_plain=lambda *args: False), logged(_by_mpi)
-        _methods[_name] = collective(_name, _row, _by_mpi, _by_team(_name, _row, _by_mpi))
+        _methods[_name] = collective(_name, _row, _by_mpi, _by_size(_name, _row, _by_mpi))
     for _name, _method in _methods.items():
         setattr(_kind, _name, _method)

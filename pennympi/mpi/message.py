@@ -16,7 +16,7 @@ from ..arrays.dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED
 from ..arrays.dtypes import ALL, dtype_of
 from ..errors import Unsupported
 
-_SPECS = (list, tuple)  # quicker than their union
+SPECS = (list, tuple)  # quicker than their union
 ON_HOST = frozenset({np.ndarray, bytearray, bytes, memoryview, mmap, MPI.InPlaceType, MPI.BottomType, type(None)})
 _handle_of = MPI._handleof
 _DEVICE = (2, 3)  # cudaMemoryTypeDevice, cudaMemoryTypeManaged
@@ -73,6 +73,8 @@ class Message(NamedTuple):
 
 ELEMENTS = {dtype.numpy: Element(dtype.item_bytes, dtype.item_bytes, True, dtype.numpy) for dtype in ALL.values()}
 _PREDEFINED: dict[int, Element] = {}  # by the datatype's handle
+_DATATYPES = [value for value in vars(MPI).values() if type(value) is MPI.Datatype and value]  # mpi4py's own objects
+SIZES = {id(datatype): datatype.size for datatype in _DATATYPES if 0 < datatype.size == datatype.extent}
 
 
 def is_in_place(buffer: Any) -> bool:
@@ -103,22 +105,25 @@ def is_on_gpu(spec: Any) -> bool:
 
 def buffer_of(spec: Any) -> Any:
     """The array in an argument, which may be a list with its count and datatype."""
-    return spec[0] if isinstance(spec, _SPECS) and spec else spec
+    return spec[0] if isinstance(spec, SPECS) and spec else spec
 
 
 def bytes_of(spec: Any, n_parts: int = 1) -> int:
     """Bytes of ``message_of``, quicker where they are easy to see.  Raises LeftToMPI."""
-    if type(spec) in _SPECS and 2 <= len(spec) <= 3 and type(spec[-1]) is MPI.Datatype:
-        if len(spec) == 3 and type(spec[1]) is int:
-            return int(spec[1] * n_parts * spec[2].size)
-        if len(spec) == 2 and type(spec[0]) is np.ndarray and _handle_of(spec[1]) in _PREDEFINED:
-            return spec[0].nbytes
+    if type(spec) is np.ndarray:
+        return spec.nbytes
+    if type(spec) in SPECS:
+        if len(spec) == 2:
+            if id(spec[1]) in SIZES and type(spec[0]) is np.ndarray:
+                return spec[0].nbytes
+        elif len(spec) == 3 and type(spec[1]) is int and (size := SIZES.get(id(spec[2]))):
+            return spec[1] * size * n_parts
     return message_of(spec, n_parts).n_bytes
 
 
 def bytes_of_parts(spec: Any, n_parts: int) -> int:
     """Bytes of ``parts_of``, quicker where they are easy to see.  Raises LeftToMPI."""
-    if type(spec) in _SPECS and 2 <= len(spec) <= 4 and type(spec[1]) is list and len(spec[1]) == n_parts:
+    if type(spec) in SPECS and 2 <= len(spec) <= 4 and type(spec[1]) is list and len(spec[1]) == n_parts:
         if type(spec[-1]) is MPI.Datatype:
             return int(sum(spec[1]) * spec[-1].size)
         if len(spec) == 2 and type(spec[0]) is np.ndarray:
@@ -128,7 +133,7 @@ def bytes_of_parts(spec: Any, n_parts: int) -> int:
 
 def plain_array(spec: Any) -> Any:
     """The array of NumPy in an argument that says no more than that array; else the argument."""
-    if type(spec) not in _SPECS or not 2 <= len(spec) <= 3 or type(spec[0]) is not np.ndarray:
+    if type(spec) not in SPECS or not 2 <= len(spec) <= 3 or type(spec[0]) is not np.ndarray:
         return spec
     if type(spec[-1]) is not MPI.Datatype or len(spec) == 3 and (type(spec[1]) is not int or spec[1] != spec[0].size):
         return spec
@@ -143,7 +148,7 @@ def message_of(spec: Any, n_parts: int = 1) -> Message:
     cupy = sys.modules.get("cupy")
     if cupy and type(spec) is cupy.ndarray and spec.dtype in ELEMENTS and spec.flags.c_contiguous and n_parts == 1:
         return Message(spec, ELEMENTS[spec.dtype], spec.size)
-    buffer, count, start, datatype = _unpacked(spec, _SPECS)
+    buffer, count, start, datatype = _unpacked(spec, SPECS)
     element = _element_of(buffer, datatype)
     first = 0 if start is None else _number(start)
     if count is not None:
@@ -177,7 +182,7 @@ def parts_of(spec: Any, n_parts: int) -> Message:
 
 def _unpacked(spec: Any, pair: Any) -> tuple[Any, Any, Any, Any]:
     """(buffer, counts, starts, datatype) of an argument.  pair: what may hold counts and starts"""
-    if not isinstance(spec, _SPECS):
+    if not isinstance(spec, SPECS):
         return spec, None, None, None
     if len(spec) == 4:
         return spec[0], spec[1], spec[2], spec[3]

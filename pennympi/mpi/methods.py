@@ -10,10 +10,12 @@ from functools import wraps
 from inspect import Parameter, signature
 from typing import Any
 
+from mpi4py import MPI
 from numpy import ndarray
 
 from . import messages
-from .message import ON_HOST, LeftToMPI, is_in_place, is_on_gpu
+from .agreement import METHODS_COUNT
+from .message import ON_HOST, SIZES, SPECS, LeftToMPI, is_on_gpu
 from .messages import OF_COMM, OF_MESSAGE, noted
 from .page import LEAST_BYTES
 from .staging import begun, refuse, staged
@@ -28,27 +30,27 @@ _BLOCKING = ("Recv", "Sendrecv", "Sendrecv_replace")
 def collective(name: str, row: Row, by_mpi: Method, otherwise: Method) -> Method:
     """A method of the table.  The first thing that it looks at is the size of the message: a small one goes by MPI.
 
+    A message is not longer than its buffer, where its datatype has no gaps.
     by_mpi:    takes the arguments
-    otherwise: a call that is not small: takes (comm, agreement, bytes, *arguments)
+    otherwise: what takes all that is not seen at the first glance
     """
-    buffers = _buffers(by_mpi)
-    sized = buffers[row.sized]
-    read = sized if len(buffers) == 1 or row.sized else "recvbuf if is_in_place(sendbuf) else sendbuf"
-    n_parts = "self.size" if row.in_parts else "1"
+    x = list(signature(by_mpi).parameters)[1 + row.sized]
+    is_small, counted = f".nbytes < {row.from_bytes}", " and self._agreement.count()" if METHODS_COUNT else ""
     lines = [
-        "agreement = self._agreement or self._agree()",
-        "try:",
-        f" n_bytes = {sized}.nbytes if type({sized}) is ndarray else size({read}, {n_parts})",
-        "except LeftToMPI:",
-        " return by_mpi(self, ARGUMENTS)",
-        f"if n_bytes < agreement.from_bytes['{name}'] and (agreement.left is None or agreement.count()):",
-        " return by_mpi(self, ARGUMENTS)",
-        "if agreement.team_on_host is not None and by_plain(agreement.team_on_host, ARGUMENTS):",
-        " return",
-        "return otherwise(self, agreement, n_bytes, ARGUMENTS)",
+        "if self._agreement.by_table:",
+        f" if type({x}) is ndarray:",
+        f"  if {x}{is_small}{counted}:",
+        "   return by_mpi(self, ARGUMENTS)",
+        "  team = self._agreement.team_on_host",
+        "  if team is not None and by_plain(team, ARGUMENTS):",
+        "   return",
+        f" elif type({x}) in SPECS and {x} and type({x}[0]) is ndarray and {x}[0]{is_small}:",
+        f"  if ({x}[-1] is DOUBLE or id({x}[-1]) in SIZES or type({x}[-1]) is list){counted}:",  # a list of counts
+        "   return by_mpi(self, ARGUMENTS)",
+        "return otherwise(self, ARGUMENTS)",
     ]
-    names = {"by_mpi": by_mpi, "by_plain": row.by_plain, "otherwise": otherwise, "size": row.size}
-    return _method(by_mpi, lines, names | {"LeftToMPI": LeftToMPI, "is_in_place": is_in_place})
+    names = {"by_plain": row.by_plain, "SIZES": SIZES, "SPECS": SPECS, "DOUBLE": MPI.DOUBLE}
+    return _method(by_mpi, lines, names | {"by_mpi": by_mpi, "otherwise": otherwise})
 
 
 def for_gpus(methods: dict[str, Method]) -> dict[str, Method]:

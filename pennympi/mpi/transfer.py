@@ -10,6 +10,7 @@ import ctypes
 import os
 import time
 from collections.abc import Callable, Generator, Iterable, Mapping
+from functools import partial
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -239,11 +240,14 @@ class Standing(type):
 
     def __init__(cls, name: str, bases: tuple[Any, ...], namespace: dict[str, Any]):
         super().__init__(name, bases, namespace)
-        for maker in ("fromhandle", "fromint", "f2py"):
-            setattr(cls, maker, lambda handle, make=getattr(cls.__base__, maker): cls(make(handle)))
+        for name in ("fromhandle", "fromint", "f2py"):
+            setattr(cls, name, partial(cls._wrapped, getattr(bases[-1], name)))
+
+    def _wrapped(cls, from_handle: Callable[[Any], Any], handle: Any) -> Any:
+        return cls(from_handle(handle))
 
     def __instancecheck__(cls, value: Any) -> bool:
-        return isinstance(value, cls.__base__)
+        return isinstance(value, cls.__bases__[-1])
 
 
 class Prequest(MPI.Prequest, metaclass=Standing):
