@@ -1,7 +1,7 @@
 """``Comm``: mpi4py's communicator, whose collectives run on a team where that is faster, or where MPI can't.
 
-Arrays of the host go by the team from a size on, by MPI below it, and by MPI where the team is on GPUs; where an array of
-any rank lies on a GPU, by such a team, which takes copies of the others.  table.py says what may decide.
+The team takes arrays of the host from a size on, if it is on CPUs, and all arrays where one of any rank lies on a GPU, if
+it is on GPUs; then it takes copies of those of the host.  MPI takes all others.  table.py says what may decide.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Comm(MPI.Intracomm):
     """An mpi4py intra-communicator; ``Comm(MPI.COMM_WORLD)`` shares its ranks and its context.
 
     All methods are mpi4py's, with its arguments and errors.  The collectives of ``table.TABLE`` may run on a team, which
-    the first such call makes; those of arrays on GPUs also as I... and ..._init.  A blocking call returns when its result
-    is there.  The team belongs to the communicator: all that wrap it share it, and it ends with the communicator.
-    Raises what mpi4py raises, and what ``Team`` raises: PeerTimeout, CollectiveMismatchError, Unsupported.
+    the first such call makes; with arrays on GPUs their forms I... and ..._init may, too.  A blocking call returns when
+    its result is complete.  All wrappers of a communicator share its team, which ends with the communicator.
+    Raises as mpi4py, and as ``Team``: PeerTimeout, CollectiveMismatchError, Unsupported.
     """
 
     _agreement = Agreement()  # before the first call
@@ -67,20 +67,20 @@ class Comm(MPI.Intracomm):
         _MPI.Barrier(self)
 
     def __reduce__(self) -> Any:
-        """Where a program has made this its MPI.COMM_WORLD or MPI.COMM_SELF, it is pickled by that name."""
+        """The name MPI.COMM_WORLD or MPI.COMM_SELF, where this object has that name; else as mpi4py."""
         for name in ("COMM_WORLD", "COMM_SELF"):
             if self is getattr(MPI, name):
                 return _predefined, (name,)
         return super().__reduce__()
 
     def _agree(self) -> Agreement:
-        """What the ranks have agreed on."""
+        """The agreement of the ranks."""
         if self._agreement is Comm._agreement:
             self._agreement = agreement_of(self)
         return self._agreement
 
     def _end_team(self) -> None:
-        """Before MPI frees the communicator, which it may do later, inside another call."""
+        """End the team before MPI frees the communicator, which MPI may do later, inside another call."""
         if self != MPI.COMM_NULL:
             self._agree().end()
 
@@ -118,15 +118,15 @@ def _predefined(name: str) -> Any:
 
 
 class Cartcomm(Comm, MPI.Cartcomm):
-    """What ``Create_cart`` and ``Sub`` make."""
+    """The result of ``Create_cart`` and ``Sub``."""
 
 
 class Graphcomm(Comm, MPI.Graphcomm):
-    """What ``Create_graph`` makes."""
+    """The result of ``Create_graph``."""
 
 
 class Distgraphcomm(Comm, MPI.Distgraphcomm):
-    """What ``Create_dist_graph`` and ``Create_dist_graph_adjacent`` make."""
+    """The result of ``Create_dist_graph`` and ``Create_dist_graph_adjacent``."""
 
 
 class Message(MPI.Message, metaclass=Standing):
@@ -153,20 +153,20 @@ _MAKERS = (
 )  # fmt: skip
 
 
-def _making_ours(plain: Callable[..., Any]) -> Callable[..., Any]:
+def _wrapping(plain: Callable[..., Any]) -> Callable[..., Any]:
     """A method whose result is an object of the class of this file, or null."""
 
     @wraps(plain)
     def method(self: Any, *args: Any, **named: Any) -> Any:
-        made = plain(self, *args, **named)
-        if not made:
-            return made
-        ours = _KINDS[type(made)](made)
-        if isinstance(ours, Message):
-            ours.comm = self
+        result = plain(self, *args, **named)
+        if not result:
+            return result
+        result = _KINDS[type(result)](result)
+        if isinstance(result, Message):
+            result.comm = self
         elif cards := self._agree().cards:
-            agreement_of(ours).cards = _cards_of_part(cards, self, ours)
-        return ours
+            agreement_of(result).cards = _cards_of_part(cards, self, result)
+        return result
 
     return method
 
@@ -189,17 +189,17 @@ def _cards_of_part(cards: list[Card | None], whole: MPI.Intracomm, part: MPI.Int
 def _own_methods(base: Any) -> dict[str, Callable[..., Any]]:
     """The methods of a class of mpi4py's that it does not inherit from MPI.Intracomm."""
     inherited = object if base is _MPI else _MPI
-    found = {name: getattr(base, name) for name in dir(base) if name[0].isupper()}
+    methods = {name: getattr(base, name) for name in dir(base) if name[0].isupper()}
     return {
         name: method
-        for name, method in found.items()
+        for name, method in methods.items()
         if callable(method) and method is not getattr(inherited, name, None)
     }
 
 
 for _base, _kind in _KINDS.items():
     _plain = _own_methods(_base)
-    _methods = {name: _making_ours(_plain[name]) for name in _MAKERS if name in _plain}
+    _methods = {name: _wrapping(_plain[name]) for name in _MAKERS if name in _plain}
     if HAS_CUPY:
         _methods |= for_gpus(_plain)
         _methods |= {name: with_true_size(_methods.get(name, _plain[name])) for name in PROBES if "Send" in _plain}

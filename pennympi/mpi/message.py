@@ -1,4 +1,4 @@
-"""A buffer argument of mpi4py, read as mpi4py reads it: its memory, its elements, and the bytes of its message."""
+"""The buffer arguments of mpi4py, read as mpi4py reads them: memory, elements, and the bytes of the message."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _DEVICES = (CPU, CUDA, CUDA_HOST, CUDA_MANAGED)
 
 
 class LeftToMPI(Exception):
-    """MPI takes this call: a team has no such reduction, is not worth its while, or mpi4py says what is wrong with it."""
+    """MPI takes this call: a team has no such reduction, MPI is faster, or mpi4py has an error to raise."""
 
 
 class Element(NamedTuple):
-    """What a message consists of.
+    """The element that a message repeats.
 
-    size, extent: in bytes;  is_dense: elements follow one another without a gap, in order
-    dtype:    NumPy's of the numbers in it, None where they are not of one type that a team knows
-    datatype: MPI's, None where NumPy's dtype was enough
+    size, extent: numbers of bytes;  is_dense: True if elements follow one another without a gap, in order
+    dtype:    NumPy's dtype of the numbers in it; None if they are not of one type that a team knows
+    datatype: MPI's datatype; None where NumPy's dtype was enough
     """
 
     size: int
@@ -45,7 +45,7 @@ class Element(NamedTuple):
 class Message(NamedTuple):
     """``n_elems`` elements from element ``start`` of a buffer on.
 
-    parts: (count, start) of a part for each rank, where they have any length; n_elems and start span all of them
+    parts: (count, start) of each rank's part, where parts have any length; n_elems and start span all of them
     """
 
     buffer: Any
@@ -56,7 +56,7 @@ class Message(NamedTuple):
 
     @property
     def n_bytes(self) -> int:
-        """Bytes that are moved."""
+        """The number of bytes that are moved."""
         n_elems = self.n_elems if self.parts is None else sum(count for count, _ in self.parts)
         return n_elems * self.element.size
 
@@ -67,12 +67,12 @@ class Message(NamedTuple):
 
     @property
     def part_starts(self) -> list[int]:
-        """Where each part begins in the span, in bytes."""
+        """The start of each part in the span, in bytes."""
         return [(start - self.start) * self.element.size if count else 0 for count, start in self.parts or ()]
 
 
 ELEMENTS = {dtype.numpy: Element(dtype.item_bytes, dtype.item_bytes, True, dtype.numpy) for dtype in ALL.values()}
-_PREDEFINED: dict[int, Element] = {}  # by the datatype's handle
+_PREDEFINED: dict[int, Element] = {}  # {handle of a datatype: element}
 _DATATYPES = [value for value in vars(MPI).values() if type(value) is MPI.Datatype and value]  # mpi4py's own objects
 SIZES = {id(datatype): datatype.size for datatype in _DATATYPES if 0 < datatype.size == datatype.extent}
 
@@ -109,7 +109,7 @@ def buffer_of(spec: Any) -> Any:
 
 
 def bytes_of(spec: Any, n_parts: int = 1) -> int:
-    """Bytes of ``message_of``, quicker where they are easy to see.  Raises LeftToMPI."""
+    """The bytes of ``message_of``, by a shorter way for the usual forms.  Raises LeftToMPI."""
     if type(spec) is np.ndarray:
         return spec.nbytes
     if type(spec) in SPECS:
@@ -122,7 +122,7 @@ def bytes_of(spec: Any, n_parts: int = 1) -> int:
 
 
 def bytes_of_parts(spec: Any, n_parts: int) -> int:
-    """Bytes of ``parts_of``, quicker where they are easy to see.  Raises LeftToMPI."""
+    """The bytes of ``parts_of``, by a shorter way for the usual forms.  Raises LeftToMPI."""
     if type(spec) in SPECS and 2 <= len(spec) <= 4 and type(spec[1]) is list and len(spec[1]) == n_parts:
         if type(spec[-1]) is MPI.Datatype:
             return int(sum(spec[1]) * spec[-1].size)
@@ -132,7 +132,7 @@ def bytes_of_parts(spec: Any, n_parts: int) -> int:
 
 
 def plain_array(spec: Any) -> Any:
-    """The array of NumPy in an argument that says no more than that array; else the argument."""
+    """The NumPy array of an argument that adds nothing to the array; else the argument."""
     if type(spec) not in SPECS or not 2 <= len(spec) <= 3 or type(spec[0]) is not np.ndarray:
         return spec
     if type(spec[-1]) is not MPI.Datatype or len(spec) == 3 and (type(spec[1]) is not int or spec[1] != spec[0].size):
@@ -142,9 +142,9 @@ def plain_array(spec: Any) -> Any:
 
 
 def message_of(spec: Any, n_parts: int = 1) -> Message:
-    """A message of ``n_parts`` equal parts, and a count is of one of them.  Raises LeftToMPI."""
+    """A message of ``n_parts`` equal parts; a count is that of a part.  Raises LeftToMPI."""
     if type(spec) is np.ndarray and spec.dtype in ELEMENTS and not spec.size % n_parts:
-        return Message(spec, ELEMENTS[spec.dtype], spec.size)  # mostly so
+        return Message(spec, ELEMENTS[spec.dtype], spec.size)  # the usual case
     cupy = sys.modules.get("cupy")
     if cupy and type(spec) is cupy.ndarray and spec.dtype in ELEMENTS and spec.flags.c_contiguous and n_parts == 1:
         return Message(spec, ELEMENTS[spec.dtype], spec.size)
@@ -167,8 +167,8 @@ def parts_of(spec: Any, n_parts: int) -> Message:
     buffer, counts, starts, datatype = _unpacked(spec, tuple)
     element = _element_of(buffer, datatype)
     if counts is None:
-        n, more = divmod(message_of((buffer, datatype) if datatype else buffer).n_elems, n_parts)
-        counts = [n + (part < more) for part in range(n_parts)]
+        n, rest = divmod(message_of((buffer, datatype) if datatype else buffer).n_elems, n_parts)
+        counts = [n + (part < rest) for part in range(n_parts)]
     counts = numbers([counts] * n_parts if isinstance(counts, int | np.integer) else counts, n_parts)
     if starts is None:
         starts = [0, *accumulate(counts[:-1])]
@@ -181,7 +181,7 @@ def parts_of(spec: Any, n_parts: int) -> Message:
 
 
 def _unpacked(spec: Any, pair: Any) -> tuple[Any, Any, Any, Any]:
-    """(buffer, counts, starts, datatype) of an argument.  pair: what may hold counts and starts"""
+    """(buffer, counts, starts, datatype) of an argument.  pair: types of an object that holds counts and starts"""
     if not isinstance(spec, SPECS):
         return spec, None, None, None
     if len(spec) == 4:
@@ -212,7 +212,7 @@ def numbers(values: Any, n: int) -> list[int]:
 
 
 def _bytes_of(buffer: Any) -> int:
-    """Bytes of a buffer; 0 of MPI.BOTTOM, which has no end.  Raises LeftToMPI."""
+    """The bytes of a buffer; 0 for MPI.BOTTOM, which has no end.  Raises LeftToMPI."""
     if isinstance(buffer, np.ndarray):
         return buffer.nbytes
     if is_bottom(buffer):
@@ -224,7 +224,7 @@ def _bytes_of(buffer: Any) -> int:
 
 
 def _element_of(buffer: Any, datatype: Any) -> Element:
-    """Of the datatype in the argument, or else of the buffer.  Raises LeftToMPI."""
+    """The element by the datatype of the argument, or else by the buffer.  Raises LeftToMPI."""
     if isinstance(datatype, MPI.Datatype):
         return _PREDEFINED.get(_handle_of(datatype)) or _element_of_datatype(datatype)
     if datatype is not None:
@@ -233,7 +233,7 @@ def _element_of(buffer: Any, datatype: Any) -> Element:
         return ELEMENTS.get(buffer.dtype) or _element_of_datatype(_named(buffer.dtype.char))
     try:
         code = memoryview(buffer).format.lstrip("@<")  # mpi4py takes this machine's order alone
-    except TypeError:  # of another library
+    except TypeError:  # an array of another library
         if hasattr(buffer, "dtype"):
             return ELEMENTS[dtype_of(buffer.dtype).numpy]
         if not hasattr(buffer, "__dlpack__"):
@@ -254,11 +254,11 @@ def _named(code: Any) -> MPI.Datatype:
 
 
 def _element_of_datatype(datatype: MPI.Datatype) -> Element:
-    """What MPI and mpi4py say of a datatype."""
+    """The element of a datatype.  Raises LeftToMPI."""
     if datatype == MPI.DATATYPE_NULL:
         raise LeftToMPI
     size, extent, basic = datatype.size, datatype.extent, _basic(datatype)
-    known = np.dtype(basic) if basic else None  # the very object that arrays of native numbers have
+    known = np.dtype(basic) if basic else None  # the same object as that of NumPy's arrays
     element = Element(size, extent, False, known if known in ELEMENTS else None, datatype)
     if datatype.is_predefined:
         element = _PREDEFINED[_handle_of(datatype)] = element._replace(is_dense=size == extent)
@@ -269,9 +269,9 @@ def _basic(datatype: MPI.Datatype) -> str:
     """NumPy's name of the one basic type that a datatype is made of, "" where there are several."""
     if datatype.is_predefined:
         return datatype.typestr
-    inner = datatype.contents[-1]
-    names = {_basic(part) for part in inner}
-    for part in inner:
+    parts = datatype.contents[-1]
+    names = {_basic(part) for part in parts}
+    for part in parts:
         if not part.is_predefined:
             part.Free()
     return names.pop() if len(names) == 1 else ""

@@ -1,7 +1,7 @@
-"""Calls that are under way beside MPI's own: what each still waits for, who looks whether it has come, its request.
+"""Calls that are under way: their steps, the looks at what they wait for, and their requests.
 
-A caller that waits for a request of this file looks itself.  A thread looks for the others: for MPI.Request.Waitall, and
-for a program that does something else while a peer waits for its answer.  Nothing looks while nothing is under way.
+A caller that waits for a request of this file looks itself.  A thread looks for MPI.Request.Waitall, and for a program
+that does something else while a peer waits for its answer.  The thread sleeps while no call is under way.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from ..once import once
 from ..settings import setting
 from .page import SINCE, Page, own_page
 
-NAP_S, MOST_NAP_S = 5e-6, 1e-3  # of the thread, in which the program goes on and may wait by itself
+NAP_S, MOST_NAP_S = 5e-6, 1e-3  # naps of the thread, in which the program continues
 SPIN_S = 2e-3
-LOOK_NS = 250_000_000  # between two looks at a rank's signs of life
+LOOK_NS = 250_000_000  # time between two looks at a rank's signs of life
 
 
 class Result(NamedTuple):
-    """What a status says."""
+    """The contents of a status."""
 
     source: int = MPI.ANY_SOURCE
     tag: int = MPI.ANY_TAG
@@ -35,7 +35,7 @@ class Result(NamedTuple):
     cancelled: bool = False
 
     def fill(self, status: MPI.Status) -> None:
-        """Write it into a status of MPI."""
+        """Write the result into a status of MPI."""
         status.source, status.tag, status.cancelled, status.error = self.source, self.tag, self.cancelled, MPI.SUCCESS
         status.Set_elements(MPI.BYTE, self.n_bytes)
 
@@ -44,20 +44,20 @@ Steps = Generator[None, None, Result]
 
 
 def until(test: Callable[[], Any], result: Callable[[], Result], keep: Any = None) -> Steps:
-    """The steps of a wait for one thing.  keep: what must live until then"""
+    """The steps of a wait for ``test``.  keep: objects that must live until the end"""
     while not test():
         yield
     return result()
 
 
 class Overdue:
-    """Gives PeerTimeout once no awaited rank has shown a sign of life for PENNYMPI_TIMEOUT_S: each has ended, or waits.
+    """Returns PeerTimeout once no awaited rank has shown a sign of life for PENNYMPI_TIMEOUT_S: each has ended, or waits.
 
-    pages: by rank, None: the rank's life is not known, and the wait has no end;  what: the call, in words
+    pages: {rank: page}; the wait has no end if the page of a rank is not known;  call: name of the call
     """
 
-    def __init__(self, comm: Any, pages: Mapping[int, Page | None], what: str):
-        self._me, self._pages, self._what = comm.rank, pages, what
+    def __init__(self, comm: Any, pages: Mapping[int, Page | None], call: str):
+        self._me, self._pages, self._call = comm.rank, pages, call
         self._since_ns = self._looked_ns = time.monotonic_ns()
 
     def __call__(self) -> Exception | None:
@@ -76,15 +76,15 @@ class Overdue:
             own_page().words[SINCE] = self._since_ns
         if now_ns - self._since_ns < 1e9 * timeout_s:
             return None
-        return PeerTimeout(self._me, min(signs_ns, key=signs_ns.__getitem__), self._what, timeout_s=timeout_s)
+        return PeerTimeout(self._me, min(signs_ns, key=signs_ns.__getitem__), self._call, timeout_s=timeout_s)
 
 
 class Transfer:
     """A call that is under way.
 
-    steps:      yields while it has to wait, and returns the Result
-    overdue:    gives the error of a wait that makes no sense any more; else None
-    can_cancel: the request of MPI that ``cancel`` cancels, if any
+    steps:      generator that yields while the call waits, and returns the Result
+    overdue:    function that returns the error of a wait without a prospect, else None
+    can_cancel: request of MPI that ``cancel`` cancels
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Transfer:
         _begun.set()
 
     def look(self) -> None:
-        """Go on as far as it goes."""
+        """Continue the call as far as it goes."""
         try:
             next(self._steps)
             self.error = self._overdue()
@@ -119,12 +119,12 @@ class Transfer:
         self.on_complete()
 
     def cancel(self) -> None:
-        """Ask MPI to cancel it."""
+        """Ask MPI to cancel the call."""
         if self._can_cancel:
             self._can_cancel.Cancel()
 
     def wait(self) -> Result:
-        """Look until it is complete.  Raises its error."""
+        """Look until the call is complete.  Raises its error."""
         global _waiting
         _waiting += 1
         try:
@@ -153,8 +153,8 @@ _PR_SET_TIMERSLACK = 29
 
 
 def look_at_all() -> None:
-    """The calls are looked at by one thread at a time, in the order in which they began."""
-    if _looking.acquire(timeout=MOST_NAP_S):  # which lets the other thread run
+    """Look at the calls, a thread at a time, in the order in which they began."""
+    if _looking.acquire(timeout=MOST_NAP_S):  # meanwhile the holder runs
         try:
             for transfer in tuple(_under_way):
                 transfer.look()
@@ -203,16 +203,16 @@ class _Looking(MPI.Request if TYPE_CHECKING else object):  # type: ignore[misc]
         return super().Test(status)
 
     def wait(self, status: MPI.Status | None = None) -> Any:
-        """None, as mpi4py's of a message that is not pickled."""
+        """None, as mpi4py returns it for a message that is not pickled."""
         self.Wait(status)
 
     def test(self, status: MPI.Status | None = None) -> tuple[bool, None]:
-        """Whether it is complete, and None."""
+        """Whether the request is complete, and None."""
         return self.Test(status), None
 
 
 class Request(_Looking, MPI.Request):
-    """The request of a transfer, which any method of MPI waits for.  begin: begins the transfer"""
+    """The request of a transfer, which any method of MPI waits for.  begin: function that begins the transfer"""
 
     def __new__(cls, begin: Callable[[], Transfer]) -> Request:
         _check_threads()
@@ -225,18 +225,18 @@ class Request(_Looking, MPI.Request):
             raise transfer.error if isinstance(transfer.error, MPI.Exception) else MPI.Exception(MPI.ERR_OTHER)
 
         begun = MPI.Grequest.Start(query, lambda: None, lambda is_complete: None if is_complete else transfer.cancel())
-        held = MPI.Grequest(begun)  # MPI's own handle is gone once the user has waited
+        held = MPI.Grequest(begun)  # MPI clears the handle of ``begun`` when the user has waited
         with _looking:
             transfer.on_complete = held.Complete
             if transfer.is_complete:
                 held.Complete()
-        made: Request = super().__new__(cls, begun)
-        made._transfer = transfer
-        return made
+        request: Request = super().__new__(cls, begun)
+        request._transfer = transfer
+        return request
 
 
 class Standing(type):
-    """A class that may stand in the place of mpi4py's: it takes objects of that one for its own."""
+    """The type of a class that may stand in the place of its base: it takes objects of the base for its own."""
 
     def __init__(cls, name: str, bases: tuple[Any, ...], namespace: dict[str, Any]):
         super().__init__(name, bases, namespace)
@@ -262,7 +262,7 @@ class Prequest(MPI.Prequest, metaclass=Standing):
 class Persistent(_Looking, Prequest):
     """A persistent call: each Start begins one.
 
-    MPI's handle is that of the call under way, and null, which MPI's waits ignore, while there is none.  So mpi4py's own
+    Its handle is that of the call under way.  Between calls the handle is null, and MPI's waits ignore it; so mpi4py's
     Startall, which hands MPI the handles, raises MPI.Exception.
     """
 
@@ -277,7 +277,7 @@ class Persistent(_Looking, Prequest):
         assert self._start is not None, "the request has been freed"
         begun = self._start()
         self._transfer = getattr(begun, "_transfer", None)
-        ctypes.memmove(MPI._addressof(self), MPI._addressof(begun), MPI._sizeof(begun))  # Waitall knows it, too
+        ctypes.memmove(MPI._addressof(self), MPI._addressof(begun), MPI._sizeof(begun))  # for Waitall
 
     def Free(self) -> None:
         self._start = None
@@ -295,7 +295,7 @@ class Persistent(_Looking, Prequest):
 
 
 def _check_threads() -> None:
-    """A thread completes the request.  Raises Unsupported."""
+    """Raise Unsupported if a thread may not complete the request."""
     if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
         raise Unsupported(
             "a non-blocking call of an array on a GPU needs MPI_THREAD_MULTIPLE, as mpi4py starts MPI by default: "

@@ -47,6 +47,7 @@ CLEAN = (
     "pennympi/host/runtime",
     "pennympi/job",
     "pennympi/memory",
+    "pennympi/mpi",
     "pennympi/selection",
     "pennympi/simulator",
     "pennympi/stencil/on_gpu",

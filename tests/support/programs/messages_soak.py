@@ -1,7 +1,8 @@
 """Random messages for some seconds: of both kinds of arrays, sizes around that of an envelope and large ones, wildcards,
 probes, requests that are awaited in any way, cancelled receives.      messages_soak.py SECONDS SEED
 
-Without CuPy all arrays lie on the host.  Both ranks of a pair draw the same numbers; each message has a number, which is the value of its elements.
+Without CuPy all arrays lie on the host.  Both ranks of a pair draw the same numbers; each message has a number, which is
+the value of its elements.
 """
 
 import random

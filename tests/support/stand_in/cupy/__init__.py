@@ -45,9 +45,14 @@ class ndarray:
     def item(self):
         return self.host.item()
 
-    __int__ = __index__ = lambda self: int(self.item())
-    __float__ = lambda self: float(self.item())
-    __complex__ = lambda self: complex(self.item())
+    def __int__(self):
+        return int(self.host)
+
+    def __float__(self):
+        return float(self.host)
+
+    def __complex__(self):
+        return complex(self.host)
 
     def __setitem__(self, key, value):
         self.host[key] = value.host if isinstance(value, ndarray) else value
