@@ -22,7 +22,6 @@ from .page import Card, Page, own_page, page_of
 from .table import NEVER, TABLE
 from .transfer import Overdue, Result, Transfer, until
 
-FROM_BYTES = {name: row.from_bytes for name, row in TABLE.items()}
 HAS_CUPY = find_spec("cupy") is not None  # else no array lies on a GPU
 METHODS_COUNT = HAS_CUPY  # else they are quicker
 
@@ -97,7 +96,7 @@ class Agreement:
 
     def _decide(self, from_bytes: int | None, left: int | None) -> None:
         """Set the ways of later calls.  from_bytes: size for all collectives; None: the sizes of the table"""
-        self.from_bytes = FROM_BYTES if from_bytes is None else dict.fromkeys(TABLE, from_bytes)
+        self.from_bytes = {name: row.from_bytes if from_bytes is None else from_bytes for name, row in TABLE.items()}
         self.left = left
         self.by_table = from_bytes is None and (METHODS_COUNT or left is None)
 

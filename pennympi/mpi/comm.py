@@ -117,18 +117,6 @@ def _predefined(name: str) -> Any:
     return getattr(MPI, name)
 
 
-class Cartcomm(Comm, MPI.Cartcomm):
-    """The result of ``Create_cart`` and ``Sub``."""
-
-
-class Graphcomm(Comm, MPI.Graphcomm):
-    """The result of ``Create_graph``."""
-
-
-class Distgraphcomm(Comm, MPI.Distgraphcomm):
-    """The result of ``Create_dist_graph`` and ``Create_dist_graph_adjacent``."""
-
-
 class Message(MPI.Message, metaclass=Standing):
     """A message that a communicator has found.  comm: that communicator; COMM_SELF if it is not known"""
 
@@ -146,7 +134,8 @@ class Message(MPI.Message, metaclass=Standing):
         return comm.Improbe(*args, **named)
 
 
-_KINDS = {_MPI: Comm} | {kind.__bases__[-1]: kind for kind in (Cartcomm, Graphcomm, Distgraphcomm, Message)}
+_KINDS = {_MPI: Comm, MPI.Message: Message}
+_KINDS |= {base: type(base.__name__, (Comm, base), {}) for base in (MPI.Cartcomm, MPI.Graphcomm, MPI.Distgraphcomm)}
 _MAKERS = (
     "Split", "Split_type", "Create", "Create_group", "Create_cart", "Create_graph", "Create_dist_graph",
     "Create_dist_graph_adjacent", "Sub", "Mprobe", "Improbe",

@@ -48,7 +48,7 @@ def collective(name: str, row: Row, by_mpi: Method, by_size: Method) -> Method:
         "   return by_mpi(self, ARGUMENTS)",
         "return by_size(self, ARGUMENTS)",
     ]
-    names = {"by_plain": row.by_plain, "SIZES": SIZES, "SPECS": SPECS, "DOUBLE": MPI.DOUBLE}
+    names = {"by_plain": row.by_plain, "SIZES": SIZES, "DOUBLE": MPI.DOUBLE}
     return _method(by_mpi, lines, names | {"by_mpi": by_mpi, "by_size": by_size})
 
 
@@ -103,7 +103,8 @@ def _for_gpus(plain: Method, on_gpu: Method, is_message: bool) -> Method:
         return (on_gpu if any(map(is_on_gpu, args)) else by_mpi)(comm, *args)
 
     takes_none = ["not messages.takes_envelopes"] * receives
-    on_host = [f"type({buffer}) in ON_HOST" for buffer in buffers]
+    of_list = "type({0}) in SPECS and {0} and type({0}[0]) in ON_HOST"
+    on_host = [f"(type({buffer}) in ON_HOST or {of_list.format(buffer)})" for buffer in buffers]
     at_once = f"if {' and '.join([*on_host, *takes_none])}:"
     lines = [at_once, " return by_mpi(self, ARGUMENTS)", "return by_place(self, ARGUMENTS)"]
     return _method(plain, lines, {"by_mpi": by_mpi, "by_place": by_place, "messages": messages})
@@ -130,7 +131,8 @@ def _method(plain: Method, lines: Sequence[str], names: dict[str, Any]) -> Metho
         for place, parameter in enumerate(parameters)
     )
     body = "\n ".join(lines).replace("ARGUMENTS", ", ".join(parameter.name for parameter in parameters))
-    names = {"DEFAULTS": [parameter.default for parameter in parameters], "ON_HOST": ON_HOST, "ndarray": ndarray, **names}
+    defaults = [parameter.default for parameter in parameters]
+    names |= {"DEFAULTS": defaults, "ON_HOST": ON_HOST, "SPECS": SPECS, "ndarray": ndarray}
     exec(f"def {plain.__name__}(self, {heading}):\n {body}", names)
     method: Method = wraps(plain)(names[plain.__name__])
     return method

@@ -17,7 +17,6 @@ from .table import Row, Run
 from .transfer import Request, Result, Transfer, until
 
 Method = Callable[..., Any]
-_STAGED: set[str] = set()  # names of methods that have warned
 
 
 def refuse(plain: Method) -> Method:
@@ -65,11 +64,7 @@ def staged(plain: Method) -> Method:
     def run(comm: Any, *args: Any) -> Any:
         n_parts = 0 if "neighbor" in kind else comm.size
         arrays = {place: _array(arg, n_parts) for place, arg in enumerate(args) if is_on_gpu(arg)}
-        if name not in _STAGED:
-            _STAGED.add(name)
-            n_bytes = next(iter(arrays.values())).nbytes
-            text = f"{name} of an array on a GPU, {n_bytes} bytes, goes through memory of the host"
-            warnings.warn(text, stacklevel=3)
+        warnings.warn(f"{name} of an array on a GPU goes through memory of the host", stacklevel=3)
         copies = {place: _copy_of(array) for place, array in arrays.items()}
         passed = [_with(copies[place], arg) if place in copies else arg for place, arg in enumerate(args)]
         stream = current_stream()
@@ -81,7 +76,6 @@ def staged(plain: Method) -> Method:
                 stream.synchronize()
             return Result()
 
-        result = None
         if kind == name.lower():
             result = plain(comm, *passed)
             put_back()

@@ -215,7 +215,11 @@ class Request(_Looking, MPI.Request):
     """The request of a transfer, which any method of MPI waits for.  begin: function that begins the transfer"""
 
     def __new__(cls, begin: Callable[[], Transfer]) -> Request:
-        _check_threads()
+        if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+            raise Unsupported(
+                "a non-blocking call of an array on a GPU needs MPI_THREAD_MULTIPLE, as mpi4py starts MPI by default: "
+                "leave mpi4py.rc as it is, or call the blocking method"
+            )
         _start_thread()
         transfer = begin()
 
@@ -292,12 +296,3 @@ class Persistent(_Looking, Prequest):
 
     def __ne__(self, request: object) -> bool:
         return not self == request
-
-
-def _check_threads() -> None:
-    """Raise Unsupported if a thread may not complete the request."""
-    if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
-        raise Unsupported(
-            "a non-blocking call of an array on a GPU needs MPI_THREAD_MULTIPLE, as mpi4py starts MPI by default: "
-            "leave mpi4py.rc as it is, or call the blocking method"
-        )

@@ -6,7 +6,7 @@ from mpi4py import MPI
 
 import pennympi
 from pennympi.mpi import agreement
-from pennympi.mpi.agreement import FROM_BYTES
+from pennympi.mpi.table import TABLE
 from pennympi.settings import SettingError
 
 N = 1000  # elements of a part
@@ -68,7 +68,7 @@ def test_collectives_by_the_team(comm, monkeypatch):
 @pytest.mark.mpi
 def test_what_goes_by_mpi(comm):
     """MPI takes small messages, ops and types that the team does not have, and arguments that it refuses."""
-    small = np.ones(FROM_BYTES["Allreduce"] // 16)
+    small = np.ones(TABLE["Allreduce"].from_bytes // 16)
     comm.Allreduce(MPI.IN_PLACE, small)
     assert (small == comm.size).all()
     bits = np.full(N, 1 << comm.rank, "int32")
@@ -97,7 +97,7 @@ def test_small_messages_go_by_mpi_though_the_program_has_asked_for_the_team(comm
 @pytest.mark.mpi
 def test_sizes_that_differ_by_rank(comm):
     """All ranks choose the same way if one has a small part of the result, or a result that it does not need."""
-    n = FROM_BYTES["Reduce_scatter"] // 8
+    n = TABLE["Reduce_scatter"].from_bytes // 8
     counts = [1] * (comm.size - 1) + [n]
     out = np.empty(counts[comm.rank])
     comm.Reduce_scatter(np.ones(sum(counts)), out, counts)

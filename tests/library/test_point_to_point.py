@@ -96,13 +96,13 @@ print("ended well")
 
 @pytest.mark.parametrize("n_pes", [2, 3])
 def test_a_live_rank_may_be_late_where_ranks_compare_where_arrays_lie(n_pes):
-    program = COMPARING.format("time.sleep(3)")
-    end = launch(n_pes, "-c", program, limit_s=30, env=STAND_IN | {"PENNYMPI_TIMEOUT_S": "1"})
+    program = COMPARING.format("time.sleep(4)")
+    end = launch(n_pes, "-c", program, limit_s=30, env=STAND_IN | {"PENNYMPI_TIMEOUT_S": "2"})
     assert end.rc == 0 and end.output.count("ended well") == n_pes, end.output
 
 
 def test_ranks_that_all_wait_where_they_compare_where_arrays_lie():
     program = COMPARING.format("comm.Recv(cupy.full(9, 1.0), 0)")
-    end = launch(3, "-c", program, limit_s=30, env=STAND_IN | {"PENNYMPI_TIMEOUT_S": "1"})
-    said = r"PE \d waited 1 s for PE \d in a (comparison of where arrays lie|receive of at most 72 bytes)"
+    end = launch(3, "-c", program, limit_s=30, env=STAND_IN | {"PENNYMPI_TIMEOUT_S": "2"})
+    said = r"PE \d waited 2 s for PE \d in a (comparison of where arrays lie|receive of at most 72 bytes)"
     assert end.rc != 0 and re.search(said, end.output), end.output

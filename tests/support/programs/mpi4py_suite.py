@@ -37,10 +37,12 @@ if has_gpu and which == "comm":
     # NumPy 2 refuses -1 as an unsigned number
     fill = arrayimpl.GPUArrayCuPy.__init__
 
-    def wrapping(array, value, typecode, *others):
-        fill(array, numpy.asarray(value).astype(typecode).item() if isinstance(value, int) else value, typecode, *others)
+    def fill_wrapped(array, value, typecode, *options):
+        if all(isinstance(number, int) for number in (value if isinstance(value, list) else [value])):
+            value = numpy.asarray(value).astype(typecode).tolist()
+        fill(array, value, typecode, *options)
 
-    arrayimpl.GPUArrayCuPy.__init__ = wrapping
+    arrayimpl.GPUArrayCuPy.__init__ = fill_wrapped
 outcome = unittest.TextTestRunner(verbosity=0).run(unittest.defaultTestLoader.loadTestsFromNames(modules))
 wrong = len(outcome.failures) + len(outcome.errors)
 if MPI.COMM_WORLD.rank == 0:
