@@ -15,9 +15,9 @@ N = 1000  # elements of a part
 @pytest.fixture(scope="module")
 def comm():
     """A communicator with its own context."""
-    made = pennympi.Comm(MPI.COMM_WORLD).Dup()
-    yield made
-    made.Free()
+    copy = pennympi.Comm(MPI.COMM_WORLD).Dup()
+    yield copy
+    copy.Free()
 
 
 def values(comm, n, rank=None):
