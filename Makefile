@@ -9,6 +9,7 @@ IN_VENV = env $(OPENMPI) PATH="$(CURDIR)/.venv/bin:$$PATH"
 TESTS = tools/run_tests.py
 # A grid that converges in seconds, and whose exact field is known.
 DEMO = --nx 256 --ny 256 --bc periodic --dtype float64 --niter 100000 --nccheck 2000 --variant blocked --verify analytic
+SOLVE = mpirun -np $(NP) python -m apps.jacobi $(DEMO) --plot demo/jacobi.png --output demo/jacobi.h5
 
 .PHONY: help dev demo test test-rest test-all test-gpu lint docs clean
 .NOTPARALLEL:
@@ -24,7 +25,8 @@ dev: .venv/.ready-demo,test,lint  ## set up everything
 
 demo: .venv/.ready-demo  ## solve a Laplace problem on NP=4 ranks and draw it: a report, demo/jacobi.png and demo/jacobi.h5
 	@mkdir -p demo
-	$(IN_VENV) mpirun -np $(NP) python -m apps.jacobi $(DEMO) --plot demo/jacobi.png --output demo/jacobi.h5
+	@echo '$(SOLVE)'
+	@$(IN_VENV) $(SOLVE)
 	@printf '%s\n' '' 'Look at demo/jacobi.png, then type:' \
 	    '  . .venv/bin/activate                                # puts python, mpirun and the commands on PATH' \
 	    '  mpirun -np 2 python examples/first_allreduce.py     # the first of nine short programs: examples/README.md' \

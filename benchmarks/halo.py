@@ -25,10 +25,10 @@ SIDES = [axis + sign for axis in "xyz" for sign in "-+"]
 class Face(NamedTuple):
     """A message of the exchange: the points at a side, and the halo at the opposite side that is received.
 
-    mine, halo: views;  to, source: ranks
+    boundary, halo: views;  to, source: ranks
     """
 
-    mine: object
+    boundary: object
     halo: object
     to: int
     source: int
@@ -46,16 +46,16 @@ def faces_of(grid, u):
 # Ways of mpi4py: (communicator, field, its faces) -> function.  A PE that is its own neighbour copies.
 def packed(comm, u, faces):
     """Exchange by Sendrecv of contiguous buffers."""
-    ends = [(face, np.empty(face.mine.shape), np.empty(face.halo.shape)) for face in faces]
+    ends = [(face, np.empty(face.boundary.shape), np.empty(face.halo.shape)) for face in faces]
 
     def exchange(stream=None):
-        for face, out, into in ends:
+        for face, sent, received in ends:
             if face.to == comm.rank:
-                face.halo[...] = face.mine
+                face.halo[...] = face.boundary
             else:
-                out[...] = face.mine
-                comm.Sendrecv(out, face.to, 0, into, face.source, 0)
-                face.halo[...] = into
+                sent[...] = face.boundary
+                comm.Sendrecv(sent, face.to, 0, received, face.source, 0)
+                face.halo[...] = received
 
     return exchange
 
@@ -68,14 +68,14 @@ def subarrays(comm, u, faces):
         first = np.unravel_index((part.ctypes.data - u.ctypes.data) // u.itemsize, whole.shape)
         return MPI.DOUBLE.Create_subarray(whole.shape, part.shape, [int(point) for point in first]).Commit()
 
-    ends = [(face, [whole, 1, datatype(face.mine)], [whole, 1, datatype(face.halo)]) for face in faces]
+    ends = [(face, [whole, 1, datatype(face.boundary)], [whole, 1, datatype(face.halo)]) for face in faces]
 
     def exchange(stream=None):
-        for face, out, into in ends:
+        for face, sent, received in ends:
             if face.to == comm.rank:
-                face.halo[...] = face.mine
+                face.halo[...] = face.boundary
             else:
-                comm.Sendrecv(out, face.to, 0, into, face.source, 0)
+                comm.Sendrecv(sent, face.to, 0, received, face.source, 0)
 
     return exchange
 
@@ -83,19 +83,19 @@ def subarrays(comm, u, faces):
 def persistent(comm, u, faces):
     """Exchange by persistent requests of contiguous buffers, all faces at once."""
     copied = [face for face in faces if face.to == comm.rank]
-    sent = [(face, np.empty(face.mine.shape), np.empty(face.halo.shape)) for face in faces if face.to != comm.rank]
-    requests = [comm.Recv_init(into, face.source, tag) for tag, (face, _, into) in enumerate(sent)]
-    requests += [comm.Send_init(out, face.to, tag) for tag, (face, out, _) in enumerate(sent)]
+    remote = [(face, np.empty(face.boundary.shape), np.empty(face.halo.shape)) for face in faces if face.to != comm.rank]
+    requests = [comm.Recv_init(received, face.source, tag) for tag, (face, _, received) in enumerate(remote)]
+    requests += [comm.Send_init(sent, face.to, tag) for tag, (face, sent, _) in enumerate(remote)]
 
     def exchange(stream=None):
-        for face, out, _ in sent:
-            out[...] = face.mine
+        for face, sent, _ in remote:
+            sent[...] = face.boundary
         MPI.Prequest.Startall(requests)
         for face in copied:
-            face.halo[...] = face.mine
+            face.halo[...] = face.boundary
         MPI.Request.Waitall(requests)
-        for face, _, into in sent:
-            face.halo[...] = into
+        for face, _, received in remote:
+            face.halo[...] = received
 
     return exchange
 

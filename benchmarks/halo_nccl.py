@@ -13,16 +13,16 @@ __device__ int place(const int* face, int first, int i, int plane, int row) {
     unsigned y = (unsigned)i / face[4], z = (unsigned)i % face[4], x = y / face[3];
     return first + x * plane + (y - x * face[3]) * row + z;
 }
-extern "C" __global__ void pack(double* u, double* buffer, const int* every, int plane, int row) {
-    const int* face = every + 5 * blockIdx.y;
+extern "C" __global__ void pack(double* u, double* buffer, const int* faces, int plane, int row) {
+    const int* face = faces + 5 * blockIdx.y;
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < face[2]; i += gridDim.x * blockDim.x) {
         double value = u[place(face, face[0], i, plane, row)];
         if (face[1] < 0) u[place(face, -1 - face[1], i, plane, row)] = value;
         else buffer[face[1] + i] = value;
     }
 }
-extern "C" __global__ void unpack(double* u, double* buffer, const int* every, int plane, int row) {
-    const int* face = every + 5 * blockIdx.y;
+extern "C" __global__ void unpack(double* u, double* buffer, const int* faces, int plane, int row) {
+    const int* face = faces + 5 * blockIdx.y;
     for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < face[2]; i += gridDim.x * blockDim.x)
         u[place(face, face[0], i, plane, row)] = buffer[face[1] + i];
 }
@@ -79,7 +79,7 @@ def _first(u, view):
 def nccl(team, u, faces):
     """A function (stream) that exchanges the faces."""
     me, library = team.comm.rank, communicator(team)
-    pack = Move("pack", u, [(face.mine, face.to, face.halo if face.to == me else None) for face in faces])
+    pack = Move("pack", u, [(face.boundary, face.to, face.halo if face.to == me else None) for face in faces])
     unpack = Move("unpack", u, [(face.halo, face.source, None) for face in faces if face.source != me])
 
     def exchange(stream):

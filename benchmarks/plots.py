@@ -7,7 +7,7 @@ from rows import newest, read
 
 from pennympi.bench import result
 from pennympi.bench.baselines import BASELINES
-from pennympi.bench.columns import OURS
+from pennympi.bench.columns import THIS_LIBRARY
 from pennympi.units import size_text
 
 HEAD_PT = 10.5
@@ -28,7 +28,7 @@ def ratios(measured):
     for row in measured.rows:
         if row.implementation in BASELINES:
             theirs[row.size_bytes] = min(row.median_us, theirs.get(row.size_bytes, row.median_us))
-        elif row.implementation == OURS:
+        elif row.implementation == THIS_LIBRARY:
             ours[row.size_bytes] = row.median_us
     return {size: theirs[size] / us for size, us in sorted(ours.items()) if size in theirs}
 

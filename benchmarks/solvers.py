@@ -2,8 +2,8 @@
 
     python benchmarks/solvers.py --ranks 2 --output jacobi.json [--nvidia DIR]     DIR: see nvidia.py
 
-The script starts one job after the other, on one PE and on --ranks PEs.  A time is the one that the program prints, that
-of the slowest PE; the best of RUNS runs counts.
+The script starts one job after the other, on one PE and on --ranks PEs.  A run's time is that
+of the slowest PE, which the program prints; the best of RUNS runs counts.
 """
 
 import platform

@@ -21,7 +21,7 @@ from rows import RESULTS, newest, read  # noqa: E402
 from pennympi.arrays.dtypes import TABLE as DTYPES  # noqa: E402
 from pennympi.bench import result  # noqa: E402
 from pennympi.bench.baselines import BASELINES  # noqa: E402
-from pennympi.bench.columns import OURS  # noqa: E402
+from pennympi.bench.columns import THIS_LIBRARY  # noqa: E402
 from pennympi.kernels.algorithm import Limits, Topology  # noqa: E402
 from pennympi.selection.choose import Selection  # noqa: E402
 from pennympi.selection.machine import NVLINK  # noqa: E402
@@ -35,7 +35,7 @@ TITLES = {
 MODES = {"graph": "in a CUDA graph", "eager": "one by one", "host": ""}
 NORMS = {"every": "every", "True": "last"}  # {norm in a row of sweeps: text}
 WAYS = {
-    OURS: "`plan_exchange`", "nccl": "NCCL", "packed": "Sendrecv, packed", "subarrays": "Sendrecv, subarrays",
+    THIS_LIBRARY: "`plan_exchange`", "nccl": "NCCL", "packed": "Sendrecv, packed", "subarrays": "Sendrecv, subarrays",
     "persistent": "persistent requests",
 }  # fmt: skip
 MOST_LINES = 12  # most lines of a table of collectives; of more sizes some are left out
@@ -87,7 +87,7 @@ def collective(name):
         for measured in results.values():
             us = {name: measured.series(name)[size].median_us for name in measured.implementations()}
             best = min((name for name in us if name in BASELINES), key=us.get)
-            cells += [f"{us[OURS]:.2f}", f"{us[best]:.2f} {best}", f"{us[best] / us[OURS]:.2f}"]
+            cells += [f"{us[THIS_LIBRARY]:.2f}", f"{us[best]:.2f} {best}", f"{us[best] / us[THIS_LIBRARY]:.2f}"]
     what = ", ".join(filter(None, [TITLES[name], row.dtype, row.op]))
     facts = (measured.facts for measured in results.values())
     yield f"{what}, plans in a CUDA graph ({machine(*facts)}; {source(*paths.values())}):"
@@ -99,7 +99,7 @@ def between_hosts(path):
     measured, lines = result.read(path), []
     names = measured.implementations()
     us = {name: {size: row.median_us for size, row in measured.series(name).items()} for name in names}
-    theirs, ours = us.pop("mpi"), us.pop(OURS)
+    theirs, ours = us.pop("mpi"), us.pop(THIS_LIBRARY)
     for size in ours:
         fastest = min(us, key=lambda name: us[name][size])
         cells = [f"{theirs[size]:.0f}", f"{ours[size]:.0f}", f"{theirs[size] / ours[size]:.2f}"]
@@ -133,7 +133,7 @@ def halos(path):
             us |= {(row["way"], mode): time for mode, time in row["us"].items()}
             columns = list(us)
     for case, us in cases.items():
-        ours, theirs = (min(us[column] for column in us if (column[0] == OURS) == own) for own in (True, False))
+        ours, theirs = (min(us[column] for column in us if (column[0] == THIS_LIBRARY) == own) for own in (True, False))
         lines.append([*case, *(short(us[column]) for column in columns), f"{theirs / ours:.2f}"])
     names = [", ".join(filter(None, [WAYS[way], MODES[mode]])) for way, mode in columns]
     yield f"Six faces of a float64 field, periodic, us, slowest PE, median ({machine(facts)}; {source(path)}):"
@@ -215,11 +215,9 @@ def solver():
 
 
 # The simulator -------------------------------------------------------------------------
-def faults(path=RESULTS / "simulate-1xcpu.json", plain=RESULTS / "simulate-plain-2xcpu.json"):
-    """Yield planted faults by kind, and how many are found; statements that are removed; programs without a fault.
-
-    plain: file with the faults that plain runs show
-    """
+def faults():
+    """Yield planted faults by kind, and how many are found; statements that are removed; programs without a fault."""
+    path, plain = RESULTS / "simulate-1xcpu.json", RESULTS / "simulate-plain-2xcpu.json"  # simulated runs, plain runs
     facts, rows = read(path)
     runs = json.loads(plain.read_text())
     planted = [row for row in rows if "kind" in row]

@@ -11,7 +11,7 @@ COUNT = 1_000_000
 
 with pennympi.init(MPI.COMM_WORLD) as team:  # arrays are NumPy's on CPUs, CuPy's on GPUs
     me, n = team.me, team.n_pes
-    x = team.full(COUNT, me + 1, "float32")  # (COUNT,), in symmetric memory: of one shape on every PE
+    x = team.full(COUNT, me + 1, "float32")  # (COUNT,), in symmetric memory: the same shape on every PE
     total = team.empty(COUNT, "float32")  # (COUNT,)
 
     team.allreduce(x, total)  # op="sum"; returns at once, and runs in the order of the current stream

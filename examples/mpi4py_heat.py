@@ -18,16 +18,16 @@ except Exception:  # no CuPy, or no GPU
 SIZE, STEPS, RATE = 512, 200, 0.2
 
 grid = MPI.COMM_WORLD.Create_cart(MPI.Compute_dims(MPI.COMM_WORLD.size, 2), periods=(True, True))
-ny, nx = (SIZE // n for n in grid.dims)
-x = 2 * np.pi * (grid.coords[1] * nx + xp.arange(nx)) / (nx * grid.dims[1])
-field = xp.zeros((ny + 2, nx + 2))
-field[1:-1, 1:-1] = xp.sin(x)  # a wave, which decays at a known rate
-(south, north), (west, east) = grid.Shift(0, 1), grid.Shift(1, 1)
-faces = [  # (to whom, from whom, what is sent, what is received)
-    (south, north, field[1, 1:-1], field[-1, 1:-1]),
-    (north, south, field[-2, 1:-1], field[0, 1:-1]),
-    (west, east, field[1:-1, 1], field[1:-1, -1]),
-    (east, west, field[1:-1, -2], field[1:-1, 0]),
+nx, ny = (SIZE // n for n in grid.dims)
+y = 2 * np.pi * (grid.coords[1] * ny + xp.arange(ny)) / (ny * grid.dims[1])
+field = xp.zeros((nx + 2, ny + 2))
+field[1:-1, 1:-1] = xp.sin(y)  # a wave, which decays at a known rate
+(x_minus, x_plus), (y_minus, y_plus) = grid.Shift(0, 1), grid.Shift(1, 1)
+faces = [  # (destination, source, face to send, halo to receive)
+    (x_minus, x_plus, field[1, 1:-1], field[-1, 1:-1]),
+    (x_plus, x_minus, field[-2, 1:-1], field[0, 1:-1]),
+    (y_minus, y_plus, field[1:-1, 1], field[1:-1, -1]),
+    (y_plus, y_minus, field[1:-1, -2], field[1:-1, 0]),
 ]
 buffers = [(xp.empty(sent.shape), xp.empty(sent.shape)) for _, _, sent, _ in faces]
 residual = xp.zeros(1)
@@ -48,9 +48,9 @@ for _ in range(STEPS):
     residual[...] = abs(change).sum()
     grid.Allreduce(MPI.IN_PLACE, residual)
 step_us = (time.perf_counter() - start_s) / STEPS * 1e6
-decay = (1 + RATE * (2 * np.cos(2 * np.pi / (nx * grid.dims[1])) - 2)) ** STEPS
-wrong = int((abs(field[1:-1, 1:-1] - decay * xp.sin(x)) > 1e-12).sum())
+decay = (1 + RATE * (2 * np.cos(2 * np.pi / (ny * grid.dims[1])) - 2)) ** STEPS
+wrong = int((abs(field[1:-1, 1:-1] - decay * xp.sin(y)) > 1e-12).sum())
 if grid.rank == 0:
-    what = f"{STEPS} steps of {step_us:.0f} us, residual {float(residual[0]):.3e}"
-    print(f"{grid.size} PEs on {'host' if xp is np else 'cuda'}: {what}, {wrong} points wrong")
+    times = f"{STEPS} steps of {step_us:.0f} us, residual {float(residual[0]):.3e}"
+    print(f"{grid.size} PEs on {'host' if xp is np else 'cuda'}: {times}, {wrong} points wrong")
 assert not wrong

@@ -1,4 +1,4 @@
-"""A kernel of your own, in Python: it sends its vector to the right, receives the left one's, and adds the two.
+"""A kernel of your own, in Python: it sends its vector to the right PE, receives that of the left PE, and adds the two.
 
 mpirun -np 4 python examples/own_kernel.py
 """
@@ -15,8 +15,8 @@ def add_left(ctx, y: Elements, x: Elements, inbox: Elements, words: Words, value
     """y = x + the left PE's x, all (COUNT,); inbox (COUNT,) and words (BLOCKS,) are written by the left PE."""
     b = block()
     start, stop = b * COUNT // blocks(), (b + 1) * COUNT // blocks()  # this block's part
-    at = start * ITEM_BYTES  # arrays come as addresses
-    put_signal(ctx, Message(inbox + at, x + at, (stop - start) * ITEM_BYTES, right), words + 8 * b, value)
+    offset = start * ITEM_BYTES  # arrays come as addresses
+    put_signal(ctx, Message(inbox + offset, x + offset, (stop - start) * ITEM_BYTES, right), words + 8 * b, value)
     wait(ctx, words + 8 * b, value, left)  # a block waits only for the block of its own number on another PE
     for i in lanes(start, stop):  # the threads of the block take turns
         store(y, i, load(x, i) + load(inbox, i))

@@ -1,4 +1,4 @@
-"""y = A v on a grid of PEs: each has a tile of A, a team of its row adds up y, a team of its column adds up |y|^2.
+"""y = A v on a grid of PEs, each with a tile of A: a team of each row adds up y, a team of each column adds up |y|^2.
 
 mpirun -np 4 python examples/process_grid.py
 """
@@ -19,9 +19,9 @@ with pennympi.init(MPI.COMM_WORLD) as world:  # the first team has all PEs; late
         a = numbers.integers(-3, 4, (height * TILE, width * TILE)).astype("float64")  # the whole matrix, on every PE
         v = numbers.integers(-3, 4, width * TILE).astype("float64")  # (width * TILE,)
         rows, columns = slice(r * TILE, (r + 1) * TILE), slice(c * TILE, (c + 1) * TILE)
-        my_a, my_v = world.array(a[rows, columns]), world.array(v[columns])  # (TILE, TILE), (TILE,)
+        own_a, own_v = world.array(a[rows, columns]), world.array(v[columns])  # (TILE, TILE), (TILE,)
 
-        y = (my_a * my_v).sum(axis=1)  # (TILE,), this tile's share
+        y = (own_a * own_v).sum(axis=1)  # (TILE,), this tile's share
         row.allreduce(y)  # any array will do, not only a symmetric one
         square = (y * y).sum(keepdims=True)  # (1,), of this row's part of y
         column.allreduce(square)

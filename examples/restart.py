@@ -16,19 +16,19 @@ COUNT, EVERY = 1000, 10  # elements of the whole state; steps from one checkpoin
 
 parser = argparse.ArgumentParser()
 parser.add_argument("file")
-parser.add_argument("steps", type=int, help="of the whole run, those before a restart included")
+parser.add_argument("steps", type=int, help="number of steps of the whole run, with those before a restart")
 options = parser.parse_args()
 with pennympi.init(MPI.COMM_WORLD) as team:
     grid = team.grid((COUNT,))  # each PE has some of the elements
     state = grid.zeros("int64")
-    mine = grid.interior(state)  # this PE's own elements, a view
-    mine[...] = grid.coordinates()[0]  # 0, 1, 2, ...
+    own = grid.interior(state)  # this PE's own elements, a view
+    own[...] = grid.coordinates()[0]  # 0, 1, 2, ...
     began = 0
     if team.comm.bcast(os.path.exists(options.file)):
         began = grid.load(options.file, state=state)["steps"]
     for done in range(began + 1, options.steps + 1):
-        total = team.allreduce(mine.sum(keepdims=True))  # (1,): a step needs the sum over all PEs
-        mine[...] = (5 * mine + total) % 1009
+        total = team.allreduce(own.sum(keepdims=True))  # (1,): a step needs the sum over all PEs
+        own[...] = (5 * own + total) % 1009
         if done % EVERY == 0 or done == options.steps:
             grid.save(options.file, state=state, steps=done)  # an older file stays until the new one is complete
 

@@ -28,14 +28,14 @@ with pennympi.init(MPI.COMM_WORLD) as team:
     expected = x.double() + torch.relu(x.double() @ a.double()) @ b.double()  # (TOKENS, WIDTH), on one PE
 
     partial = torch.from_dlpack(team.empty((TOKENS, WIDTH), "float32"))  # in symmetric memory
-    mine = slice(me * INNER, (me + 1) * INNER)
-    x, my_a, my_b = (one.contiguous().to(partial.device) for one in (x, a[:, mine], b[mine]))
-    torch.mm(torch.relu(x @ my_a), my_b, out=partial)  # (TOKENS, INNER), (TOKENS, WIDTH)
+    own = slice(me * INNER, (me + 1) * INNER)
+    x, own_a, own_b = (matrix.contiguous().to(partial.device) for matrix in (x, a[:, own], b[own]))
+    torch.mm(torch.relu(x @ own_a), own_b, out=partial)  # (TOKENS, INNER), (TOKENS, WIDTH)
     y = team.allreduce(partial, torch.empty_like(x), residual=x)  # (TOKENS, WIDTH); algorithm, stream as everywhere
     team.synchronize()
 
     error = max(team.gather(float((y.cpu() - expected).abs().max())))
-    same = len({one for one in team.gather(y.cpu().numpy().tobytes())}) == 1
+    same = len(set(team.gather(y.cpu().numpy().tobytes()))) == 1
     if me == 0:
         bits = "the same bits on all PEs" if same else "DIFFERENT BITS"
         print(f"{n} PEs on {team.backend}: largest error {error:.1e} beside float64 on one PE, {bits}")

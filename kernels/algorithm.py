@@ -122,20 +122,20 @@ class ToCut(NamedTuple):
         return self.limits.buffer_bytes // (self.slots * self.slot_item_bytes)
 
 
-# The least size of a slot for which a piece of any dtype is whole 16-byte vectors: partials of 16-bit floats have 32
-# bits, and a warp writes four packets at once.
+# The least size of a slot.  A piece is a multiple of 16 bytes, whose partials have twice as many bytes for 16-bit floats;
+# a warp writes four packets at once.
 ELEMENTS, PARTIALS, PACKETS, HEAD_AND_PACKETS = "elements", "partials", "packets", "a head in packets, and packets"
 LEAST_SLOT_BYTES = {ELEMENTS: 16, PARTIALS: 32, PACKETS: 512, HEAD_AND_PACKETS: 1024}
 ROUND_ONCE, ROUND_TWICE = "rounded with the sum", "the sum is rounded first"  # ways to add a residual
 
 
 def per_pe(k: int) -> Callable[..., int]:
-    """(topology, ...) -> k for each PE."""
+    """A function (topology, ...) -> k times the number of PEs."""
     return lambda topology, *options: k * topology.n_pes
 
 
 def per_peer(k: int) -> Callable[..., int]:
-    """(topology, ...) -> k for each peer."""
+    """A function (topology, ...) -> k times the number of peers of a PE."""
     return lambda topology, *options: k * (topology.n_pes - 1)
 
 

@@ -34,7 +34,10 @@ def packets_then(
 
 
 def packets_where_safe(fallback: str) -> Rule:
-    """The rule: "packets" for messages of any size if packets can run.  Slots hold a head and a piece of each PE."""
+    """The rule: "packets" for messages of any size if packets can run.
+
+    A slot also holds a head, so an inbox has room for half as many PEs as without heads.
+    """
     return packets_then({2: fallback}, fallback, lambda n_pes: sys.maxsize if n_pes <= MOST_PACKET_PES // 2 else -1)
 
 

@@ -81,7 +81,8 @@ class Machine:
     moved_gb_s, added_gb_s: rate at which a PE copies and reduces in its own memory, when no link hides the time
     net_step_us, nic_gb_s:   time of a put to another node, and rate of one NIC in one direction
     source:      origin of the numbers
-    shared_out:  {algorithm: least bytes at which it is the fastest for a plan on a shared out}, the largest first
+    shared_out:  {algorithm: least bytes at which it is the fastest}, the largest first, for plans whose ``out`` is the
+                 same symmetric array on every PE
     """
 
     name: str
@@ -126,7 +127,7 @@ def shots_us(size: Size, topology: Topology, machine: Machine, shots: Shots) -> 
 
 
 def ring_us(size: Size, topology: Topology, machine: Machine, n_rings: int) -> float:
-    """Time of rings of 2 (n-1) steps, which carry partials, then elements; one step of each node leaves it."""
+    """Time of rings of 2 (n-1) steps, which carry partials, then elements; in a step each node sends one message out."""
     n, n_nodes = topology.n_pes, topology.n_nodes
     crossings = n_nodes if n_nodes > 1 else 0
     carried = (1 + size.widening) * (n - 1) / n * size.nbytes

@@ -16,7 +16,8 @@ class RowPlaces(NamedTuple):
 
     stride_bytes: bytes from a row of src to the next row, or ONE_ROW
     inbox:        address of the inbox
-    out_offsets:  address of (n_pes,) words: bytes from a PE's inbox to its out, 0: peers may not write its out; or 0
+    out_offsets:  address of (n_pes,) words: bytes from a PE's inbox to its out, or 0 if peers may not write its out.
+                  Address 0: all rows go to the inbox
     """
 
     stride_bytes: int

@@ -30,8 +30,8 @@ def put_signal(ctx: int, message: Message, signal: int, value: int) -> None:
 
 def fence(ctx: int) -> None:
     """A PE that sees a later signal of this block sees the block's earlier puts to that PE.  The sources of these puts
-    are free again.  A third PE may learn of a put before it arrives: messages between hosts are in order for a pair of
-    PEs."""
+    are free again.  A third PE may learn of a put before it arrives, since only the messages of one pair of PEs are in
+    order between hosts."""
 
 
 def signal(ctx: int, signal: int, value: int, pe: int) -> None:
@@ -44,10 +44,10 @@ def wait(ctx: int, signal: int, value: int, source: int) -> None:
 
 
 def refuse_count(ctx: int, why: int, count: int, wanted: int, pe: int) -> None:
-    """Give up, as a wait does, because of a wrong count.  why: the reason
+    """Give up, as a wait does, because of a wrong count.
 
-    SENDS, TAKES: part ``pe`` has ``count`` elements, begins at element ``wanted``, and does not fit into x, or into out;
-    DIFFERS: PE ``pe`` sends ``count`` elements, and this PE expects ``wanted``
+    why: SENDS or TAKES if part ``pe`` has ``count`` elements, begins at element ``wanted``, and does not fit into x, or
+         into out; DIFFERS if PE ``pe`` sends ``count`` elements, and this PE expects ``wanted``
     """
 
 
@@ -64,11 +64,11 @@ def read_peer(peer_table: int, index: int) -> int:
 
 
 def read_epoch(epochs: int, index: int) -> int:
-    """The last finished epoch: word ``index`` of this PE's ``epochs`` (int64)."""
+    """Word ``index`` of this PE's int64 words ``epochs``: the last finished epoch, a count, or any other number."""
 
 
 def write_epoch(epochs: int, index: int, epoch: int) -> None:
-    """Store a finished epoch, after every thread of the block has come here."""
+    """Write word ``index`` of this PE's int64 words ``epochs``, after every thread of the block has called this."""
 
 
 primitives(globals())

@@ -21,12 +21,12 @@ def receive_packets(ctx: int, message: Message, epoch: int) -> None:
 
 
 def send_lines(ctx: int, message: Message, lines: Lines, epoch: int) -> None:
-    """``send_packets`` of the groups of packets ``lines.first`` to ``lines.stop - 1`` of a box: of its lines at local
-    ``message.src``, ``message.nbytes`` in all, which follow one another in the slot."""
+    """Send groups ``lines.first`` to ``lines.stop - 1`` of the packets of a box.  The lines of the box, at local
+    ``message.src``, follow one another in the slot, ``message.nbytes`` in all."""
 
 
 def receive_lines(ctx: int, message: Message, lines: Lines, epoch: int) -> None:
-    """``receive_packets`` of these groups to the lines of a box at ``message.dst``."""
+    """Receive groups ``lines.first`` to ``lines.stop - 1`` of the packets of a box to its lines at ``message.dst``."""
 
 
 def receive_plus(ctx: int, piece: Piece, slot: int, epoch: int, source: int) -> None:
@@ -47,7 +47,7 @@ def exchange_reduce_packets(pe: PE, piece: Piece, src_stride: int, incoming: Pac
 def reduce_forward_packets(pe: PE, piece: Piece, incoming: Packets, reduced: int, scratch: int) -> None:
     """``combine_packets``, and ``send_packets`` of the result to slot ``me`` of ``reduced`` on every PE, in one pass:
     each thread sends its part as soon as it has added it up.  Then ``plus`` piece.residual, unless it is 0, to
-    piece.out, which may be the residual.  reduced: address of slots of the same size"""
+    piece.out, which may be the residual.  reduced: address of slots as large as the incoming slots"""
 
 
 def combine_packets(pe: PE, piece: Piece, incoming: Packets, scratch: int) -> None:

@@ -33,8 +33,8 @@ def packed_bytes(slot_bytes: int) -> int:
     return slot_bytes // (PACKETS_TOGETHER * PACKET_BYTES) * GROUP_DATA_BYTES // 16 * 16
 
 
-# Warps of a block that sends packets, as measured on an H200: few warps while there are enough blocks, then at most as
-# many warps as have a part in every round.
+# Warps of a block that sends packets, as measured on an H200: FEW_WARPS while a launch may have more blocks, then
+# MANY_WARPS, and MOST_WARPS if each warp writes several parts.
 FEW_WARPS, MANY_WARPS, MOST_WARPS = 4, 8, 14
 
 
@@ -86,7 +86,7 @@ def piece_plan(
     return Plan(n_blocks, cut(call.n_elems, n_blocks * call.shares, min(most, wanted)))
 
 
-# The fields that the algorithms with packets share, and the algorithms that store pieces into their peers' memory.
+# The fields that algorithms with packets share, and those that algorithms share which store pieces into peers' memory.
 packet_algorithm = partial(
     Algorithm, cut=packet_plan, signals=lambda topology: 1, slots=per_pe(1), holds=PACKETS, outbox=False,
     why_not=requires_ll128,

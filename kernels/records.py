@@ -153,9 +153,9 @@ class StagingBuffers(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """Lines ``first`` to ``stop - 1`` of a box of bytes: planes of ``rows`` lines of ``nbytes`` each.
+    """Some lines of a box of bytes, which has planes of ``rows`` lines of ``nbytes`` each.
 
-    first, stop: groups of packets, in place of lines, for ``send_lines`` and ``receive_lines``
+    first, stop: the lines are first, ..., stop - 1; for ``send_lines`` and ``receive_lines`` the groups of packets
     dst_plane_bytes, dst_row_bytes: bytes from a plane, and from a line of a plane, to the next in the destination
     src_plane_bytes, src_row_bytes: the same in the source
     """
@@ -174,10 +174,11 @@ class Halo(NamedTuple):
     """The messages of a halo exchange, and the memory that they go through.
 
     me:          number of this PE
-    rows:        address of rows of words, one for each part of a message (kernels/halo/message.py);  n_rows: their number
+    rows:        address of rows of words, a row for each part of a message (kernels/halo/message.py)
+    n_rows:      number of rows
     inbox:       address of (2, inbox_bytes) bytes that neighbours write
     outbox:      address of (inbox_bytes,) bytes that only this PE writes
-    signals:     address of (parts, 2) words that neighbours set to epochs; parts: of messages at all sides of all fields
+    signals:     address of (parts, 2) words that neighbours set to epochs, for the parts of the messages at all sides
     epochs:      address of (n_rows,) words that only this PE writes
     """
 

@@ -1,10 +1,10 @@
 """The rings of multi_ring: the order of the PEs on each ring, in closed form.
 
-Several nodes: one ring for each rail.  A ring enters a node at a PE of one rail, visits
-every PE of the node, and leaves from a PE of another rail, by which it enters the next
-node.  So no message changes rails, and a rail-optimised fabric carries each message from
-NIC to NIC over one switch.  With rails p and p+1 the nodes alternate between "in by p+1, up, out
-by p" and "in by p, down, out by p+1" (the Penny worklog, part 1).
+Several nodes: one ring for each rail.  A ring enters a node at a PE of one rail, visits every PE of the node, and leaves
+from a PE of another rail, by which it enters the next node.  So no message changes rails, and a rail-optimised fabric
+carries each message from NIC to NIC over one switch.  On rails p and p+1 a ring enters every second node by p+1, visits
+its PEs in ascending order, and leaves by p; it enters the nodes between by p, visits their PEs in descending order, and
+leaves by p+1 (the Penny worklog, part 1).
 
 One node: every direct link once in each direction, as Hamiltonian cycles
 (Walecki's zigzags, 1890s; B. Alspach, "The wonderful Walecki construction", 2008).

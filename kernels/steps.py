@@ -3,10 +3,9 @@
 A call is divided into **rounds**.  In each round a block handles one **piece** of every chunk of the algorithm, and
 counts one **epoch**.
 
-Some kernels overlap rounds: the pieces of the next round are under way while the pieces of this round are read.  Such
-a kernel
-puts the pieces of its first round before the loop: a loop that begins one round early took 4 % longer for 16 MiB on two
-H200s.  "Why a buffer may be used again" in README.md shows the order.
+Some kernels overlap rounds: the pieces of the next round are under way while the pieces of this round are read.  Such a
+kernel puts the pieces of its first round before the loop.  A loop with an additional first turn for these puts took 4 %
+longer for 16 MiB on two H200s.  "Why a buffer may be used again" in README.md shows the order.
 """
 
 from .block import block, blocks, fence, read_epoch, signal_all, write_epoch

@@ -1,11 +1,10 @@
 """Two binary trees over the same PEs.  Every PE is a leaf in one of the trees, except one PE if n is odd.
 
-Source: Sanders, Speck and Traeff, "Two-tree algorithms for full bandwidth broadcast,
-reduction and scan" (2009); NCCL 2.4.  In the first tree the positions 1 to n-1 form a
-search tree: odd positions are leaves, the lowest set bit of a position is its height, and
-position 0 is the root, with one child.  In the second tree the PEs have other positions,
-so that PEs of even positions get odd positions: mirrored for an even n, shifted by one
-for an odd n (where one PE is a leaf in neither tree).
+Source: Sanders, Speck and Traeff, "Two-tree algorithms for full bandwidth broadcast, reduction and scan" (2009); NCCL
+2.4.  In the first tree PE k has position k.  Positions 1 to n-1 form a search tree: odd positions are leaves, the lowest
+set bit of a position is its height, and position 0 is the root, with one child.  In the second tree the positions of the
+PEs are mirrored if n is even, and shifted by one if n is odd, so that a PE of an even position gets an odd position (if n
+is odd, one PE is a leaf in neither tree).
 """
 
 from .algorithm import Topology
@@ -15,7 +14,7 @@ LINKS = 4  # words of a tree: parent, first child, second child, index of this P
 
 
 def parent_of(position: int, n: int) -> int:
-    """Position of the parent, one bit higher; NONE for the root."""
+    """Position of the parent, whose lowest set bit is one bit higher; NONE for the root."""
     if position == 0:
         return NONE
     height = position & -position

@@ -92,7 +92,7 @@ class AppKernel:
         if not is_int(threads) or not 1 <= threads <= most or threads % WARP_THREADS:
             raise ValueError(f"threads {threads} is not a multiple of {WARP_THREADS} up to {most}")
         try:
-            values, kinds = self._numbers(args), self._kinds
+            values, kinds = self._flat_arguments(args), self._kinds
             arguments = [*values] if self._check else []
             for i, value in enumerate(values):
                 if type(value) is not int or self._fitting[i]:  # most arguments are ints of unannotated parameters
@@ -166,7 +166,7 @@ class AppKernel:
         return kernel is not None
 
     def _extent(self, name: str, argument: Any, value: Any) -> Extent:
-        """The extent of an argument: that of the array that it is, or that holds its address."""
+        """The extent of an argument: of the array, or of the array in which the address lies."""
         if not isinstance(argument, _NUMBERS):
             view = self._arrays.array_view(argument, False)
             return Extent(name, value, view.nbytes, self._arrays.holds(view))
@@ -174,7 +174,7 @@ class AppKernel:
         array = self._arrays.extent(address)
         return Extent(name, *array, True) if array else Extent(name, address, -1, False)
 
-    def _numbers(self, args: tuple[Any, ...]) -> list[Any]:
+    def _flat_arguments(self, args: tuple[Any, ...]) -> list[Any]:
         """The arguments, with records replaced by their fields.  Raises TypeError."""
         if len(args) != len(self._wanted):
             context, *names = records(self._kernel)
@@ -187,11 +187,11 @@ class AppKernel:
             if record is None:
                 values.append(arg)
             else:
-                values += self._numbers_of(arg, name, record)
+                values += self._flat_argument(arg, name, record)
         return values
 
-    def _numbers_of(self, arg: Any, name: str, annotation: Any) -> list[Any]:
-        """A number, or the numbers of a record and of the records in it.  Raises TypeError."""
+    def _flat_argument(self, arg: Any, name: str, annotation: Any) -> list[Any]:
+        """An argument as a list; a record is replaced by its fields and those of the records in it.  Raises TypeError."""
         if not is_record(annotation):
             return [arg]
         if not isinstance(arg, annotation):
@@ -199,7 +199,7 @@ class AppKernel:
         if self._is_flat(annotation):
             return [*arg]
         fields = zip(arg, self._fields_of(annotation).items(), strict=True)
-        return [number for value, (field, kind) in fields for number in self._numbers_of(value, field, kind)]
+        return [number for value, (field, kind) in fields for number in self._flat_argument(value, field, kind)]
 
     def _names_of(self, name: str, annotation: Any) -> list[str]:
         """The name of a parameter, or the names of the fields of its record and of the records in it."""
@@ -262,8 +262,8 @@ def plain(kernel: Any) -> FunctionType:
     if not isinstance(kernel, FunctionType):
         remedy = "its py_func" if hasattr(kernel, "py_func") else "a function made by def"
         raise TypeError(f"a kernel is a plain Python function, and {type(kernel).__name__} is none: pass {remedy}")
-    every_parameter = inspect.signature(kernel).parameters.values()
-    if not every_parameter or any(p.kind is not p.POSITIONAL_OR_KEYWORD for p in every_parameter):
+    all_parameters = inspect.signature(kernel).parameters.values()
+    if not all_parameters or any(p.kind is not p.POSITIONAL_OR_KEYWORD for p in all_parameters):
         raise TypeError(
             f"kernel {kernel.__name__}{inspect.signature(kernel)} needs ctx as its first parameter, then one for each "
             "argument, and no others"

@@ -91,7 +91,7 @@ class Heap(Protocol):
         """(name, value) lines for the environment report."""
 
     def close(self, kept: Collection[int]) -> None:
-        """Free all memory; that of arrays which may live, after the last of them has died.
+        """Free all memory, except that of arrays which may still be in use: it is freed after the last of them has died.
 
         kept: addresses of the allocations of arrays
         """
@@ -143,8 +143,9 @@ class Streams(Protocol):
 class Peers(Protocol):
     """The links of this PE to the other PEs.
 
-    offsets:     for each PE, the difference between symmetric addresses on it and on this PE; None: no pointer reaches
-    it by_pointer:  for each PE, whether a kernel puts to it by stores; if not, by NVSHMEM or MPI
+    offsets:     for each PE, the difference between symmetric addresses on that PE and on this PE; None: no pointer
+                 reaches the PE
+    by_pointer:  for each PE, whether a kernel puts to the PE by stores; if not, by NVSHMEM or MPI
     stores:      NVSHMEM carries no put of the team: a put may start from any memory of this PE
     needs_scratch: ``combine`` uses its scratch, or puts to a PE that no pointer reaches start from the outbox
     ll128_safe:  a 128-byte line that a warp stores becomes visible as a whole on every peer
@@ -161,13 +162,13 @@ class Peers(Protocol):
     multicast: bool
 
     def put(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
-        """Put by the device's copy engine in stream order.  Returns False, and does nothing, if it has no copy engine."""
+        """Put by a call of the host, in stream order.  Returns False, and does nothing, if kernels make all puts."""
 
     def get(self, dst: int, src: int, nbytes: int, pe: int, stream: int) -> bool:
-        """Get by the device's copy engine in stream order.  Returns False, and does nothing, if it has no copy engine."""
+        """Get by a call of the host, in stream order.  Returns False, and does nothing, if kernels make all gets."""
 
     def copy(self, address: int, nbytes: int, pe: int, stream: int) -> None:
-        """Copy symmetric memory to its instance on a PE that a pointer reaches, by the copy engine, in stream order."""
+        """Copy symmetric memory to its instance on a PE, in stream order, on a GPU by the copy engine."""
 
     def quiet(self, stream: int) -> None:
         """Complete all earlier puts of this PE, in stream order."""
@@ -190,9 +191,9 @@ class Backend:
     """A device's side of a team.
 
     bus_id:       PCI address of the device; "": none
-    max_blocks:   most blocks of a launch that waits for peers: one for each multiprocessor, which they do not fill
+    max_blocks:   most blocks of a launch that waits for peers: one block for each multiprocessor, which it does not fill
     resident_blocks: the same for launches whose blocks fill a multiprocessor each
-    shared:       text about the cores or the GPU that several PEs share, the same on every PE; "": each PE has its own
+    shared:       text about the cores or the GPU that several PEs share, the same on every PE; "": PEs share none
     buffer_bytes: size of one of the two buffers of a block's inbox
     has_streams:  launches return at once and run in streams, which can be captured in graphs
     checks:       all kernels are checked, with or without a request

@@ -20,9 +20,10 @@ LEAST_ADDRESS = 1 << 32  # an int argument above this number may be an address
 
 
 class Extent(NamedTuple):
-    """An array, as an argument or by an int that is an address in it.
+    """The array of an argument: the argument is the array, or an int that is an address in the array.
 
-    address: address of the array;  nbytes: its size, -1: the argument is another number, ``address`` if it is an int
+    address: address of the array;  nbytes: size of the array
+    An argument that is another number has nbytes -1; ``address`` is then the number, or 0 for a float.
     """
 
     name: str
@@ -60,14 +61,11 @@ class CheckedKernel:
                 streams.synchronize(streams.current() if stream is None else stream)
             except PennympiError as error:  # a wait may have given up because an access was left out
                 failure = error
-            taken, site, base, offset, nbytes = map(int, self._read()[:RECORD_WORDS])
+            taken, site, base, offset, nbytes = self._words[:RECORD_WORDS].tolist()
         if taken:
             raise OutOfBounds(self._text_of(self._sites[site], base, offset, nbytes, arrays)) from failure
         if failure:
             raise failure
-
-    def _read(self) -> Any:
-        return self._words.get() if hasattr(self._words, "get") else self._words
 
     def _text_of(self, site: Site, base: int, offset: int, nbytes: int, arrays: list[Extent]) -> str:
         """The text of the error."""

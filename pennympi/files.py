@@ -29,7 +29,10 @@ def read_toml(path: Path) -> dict[str, Any]:
         return tomllib.loads(path.read_bytes().decode())
     except OSError as error:
         raise FileError(f"{path} cannot be read: {why(error)}") from None
-    except (ValueError, RecursionError) as error:  # also for numbers with thousands of digits, and thousands of brackets
+    except (
+        ValueError,
+        RecursionError,
+    ) as error:  # also for numbers with thousands of digits, and thousands of brackets
         raise FileError(f"{path} is not TOML that can be read: {error}") from None
 
 

@@ -79,7 +79,7 @@ def _whole(name: str, value: Any, least: int, most: int) -> int | None:
 def agree(requests: Sequence[InitArguments]) -> None:
     """Raise the same error on every PE if a request is wrong, or two requests differ.
 
-    requests: of all PEs, in order
+    requests: the requests of all PEs, in order
     """
     for pe, request in enumerate(requests):
         if request.error is not None:

@@ -14,7 +14,7 @@ from .compile.bind import annotated_kinds
 from .compile.options import KernelOptions
 from .errors import Unsupported
 from .job.on_all import on_all
-from .kernels.loop import ENDED, Last, State, begin, decide
+from .kernels.loop import ENDED, EndCondition, State, begin, decide
 
 THREADS = 32
 
@@ -53,9 +53,11 @@ class Loop:
             options = KernelOptions(elements=elements, kinds=annotated_kinds(kernel))
             return backend.compiler.kernel(kernel, "loop", options).prepare(1, numbers, (0, 1), THREADS)
 
-        clear, last = launch_of(begin, integers, *state), Last(below, most)
+        clear, condition = launch_of(begin, integers, *state), EndCondition(below, most)
         # A GPU runs all bodies of a turn, so a pause comes after the last body.
-        inner, end = (launch_of(decide, value.dtype, 0, *state._replace(pause=at), *last) for at in (end_of_all, pause))
+        inner, end = (
+            launch_of(decide, value.dtype, 0, *state._replace(pause=word), *condition) for word in (end_of_all, pause)
+        )
 
         def start(stream: Any) -> None:
             clear(state.runs, state.done, handle_of(stream))
@@ -76,8 +78,8 @@ class Loop:
     ) -> None:
         """Run the loop, in stream order.  Collective.
 
-        every: number of runs, the same on every PE, after which the host has a turn, such as for a checkpoint; if there
-               are several bodies, the next run at which all have run equally often.  The call then returns when the loop
+        every: number of runs, the same on every PE, after which the host has a turn, such as for a checkpoint.  It is
+               rounded up to a multiple of the number of bodies.  With turns of the host, the call returns when the loop
                has ended; None: the host has no turn, and on a GPU the call returns at once
         call:  function that the host calls in its turn, with the number of runs so far, when they have ended on this PE
         Raises NotInitialized, TypeError (not a stream; call), ValueError (every; value or done was freed), Unsupported
@@ -171,7 +173,7 @@ def _check_sweeps(context: CollectiveContext, bodies: list[Body]) -> None:
         else:
             first, newest = move
             if first in older:
-                remedy = "take an even number of sweeps, or two plans: there from u to v, and back from v to u"
+                remedy = "take an even number of sweeps, or two plans: from u to v, then from v to u"
                 raise ValueError(f"each run of {body!r} would begin with u, and its result is in v: {remedy}")
             older.add(first)
             older.discard(newest)

@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-OWN_PROGRAMS = ("pennympi", "pennympi-jacobi", "-m")  # "-m": `python -m` is importing its module
+OWN_PROGRAMS = ("pennympi", "pennympi-jacobi", "-m")  # "-m": while `python -m` imports its module
 
 try:
     from mpi4py import MPI  # noqa: F401

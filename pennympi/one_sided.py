@@ -17,7 +17,7 @@ from .memory.workspace import make_workspace
 from .state import state
 
 MIN_BLOCK_BYTES = 16384  # bytes that a block of a put moves at least, unless the put is smaller
-KERNEL_MAX_BYTES = 256 << 10  # largest put by a kernel of the library; NVSHMEM's host call does larger puts
+KERNEL_MAX_BYTES = 256 << 10  # largest put by a kernel of the library; a call of the host makes larger puts
 COUNTERS = 1024  # most put_signals of several blocks in flight at once
 WARP_THREADS = 32  # threads of a launch that only waits or signals
 STAGING_SLOTS, STAGING_SLOT_BYTES = 32, 65536  # slots for arrays that NVSHMEM does not know
@@ -31,7 +31,7 @@ class OneSided:
         self._guard, self._arrays, self._handle_of = context.guard, context.arrays, backend.streams.handle
         self._counters = backend.heap.take_words([0] * COUNTERS)
         self._next = 0
-        self._checked: dict[tuple[Any, ...] | None, tuple[int, int, int, bool, int]] = {}  # {key of a put: its values}
+        self._checked: dict[tuple[Any, ...] | None, Any] = {}  # {key of a call's arrays and PE: what their check found}
         self._graph_counters: list[int] = []  # addresses of counters that no graph uses yet
         self._through_staging = not backend.peers.stores
         wanted: list[tuple[Callable[..., Any], str, KernelOptions]] = [
@@ -65,15 +65,15 @@ class OneSided:
         """
         self._guard.check_open()
         handle = self._handle_of(stream)
-        to, source, nbytes, through_staging, _ = self._checked_put(dst, src, pe)
+        target, source, nbytes, through_staging, _ = self._kept(self._check_put, dst, src, pe)
         if nbytes == 0:
             return
         if through_staging:
-            self._put_by_staging(to, source, nbytes, pe, handle)
+            self._put_by_staging(target, source, nbytes, pe, handle)
             return
-        if nbytes > KERNEL_MAX_BYTES and self._put_by_engine(to, source, nbytes, pe, handle):
+        if nbytes > KERNEL_MAX_BYTES and self._put_by_host(target, source, nbytes, pe, handle):
             return
-        self._put.launch(self._blocks(nbytes), (to, source, nbytes, pe), handle)
+        self._put.launch(self._blocks(nbytes), (target, source, nbytes, pe), handle)
 
     def get(self, dst: Array, src: Array, pe: int, stream: AnyStream | None = None) -> None:
         """``dst`` = ``src`` on PE ``pe``, in stream order.  Not collective.
@@ -84,19 +84,19 @@ class OneSided:
         """
         self._guard.check_open()
         handle = self._handle_of(stream)
-        to, source = self._pair(dst, src, pe, symmetric_dst=False)
+        target, source = self._pair(dst, src, pe, symmetric_dst=False)
         if source.nbytes == 0:
             return
-        if self._unknown(to, pe):
-            args = (to.address, source.address, source.nbytes, pe, *self._staging, 0)
+        if self._unknown(target, pe):
+            args = (target.address, source.address, source.nbytes, pe, *self._staging, 0)
             self._by_staging[1].launch(min(STAGING_SLOTS, self._blocks(source.nbytes)), args, handle)
             return
         is_remote = self._backend.peers.offsets[pe] is None
         if (is_remote or source.nbytes > KERNEL_MAX_BYTES) and self._backend.peers.get(
-            to.address, source.address, source.nbytes, pe, handle
+            target.address, source.address, source.nbytes, pe, handle
         ):
             return
-        self._get.launch(self._blocks(source.nbytes), (to.address, source.address, source.nbytes, pe), handle)
+        self._get.launch(self._blocks(source.nbytes), (target.address, source.address, source.nbytes, pe), handle)
 
     def put_signal(
         self, dst: Array, src: Array, signal: Array, value: int, pe: int, stream: AnyStream | None = None
@@ -112,29 +112,30 @@ class OneSided:
         """
         self._guard.check_open()
         handle = self._handle_of(stream)
-        to, source, nbytes, through_staging, word = self._checked_put(dst, src, pe, signal)
+        target, source, nbytes, through_staging, word = self._kept(self._check_put, dst, src, pe, signal)
         value = _value(value)
         if nbytes and through_staging:
-            self._put_by_staging(to, source, nbytes, pe, handle, word, value)
+            self._put_by_staging(target, source, nbytes, pe, handle, word, value)
             return
-        if nbytes > KERNEL_MAX_BYTES and self._put_by_engine(to, source, nbytes, pe, handle):
+        if nbytes > KERNEL_MAX_BYTES and self._put_by_host(target, source, nbytes, pe, handle):
             self._backend.peers.quiet(handle)
             nbytes = 0  # the kernel only signals: it knows whether an earlier wait has given up
         # NVSHMEM fuses a put with its signal only within one block.
         blocks = self._blocks(nbytes) if self._backend.peers.by_pointer[pe] else 1
-        args = (to, source, nbytes, pe, word, value, self._counter(handle) if blocks > 1 else 0)
+        args = (target, source, nbytes, pe, word, value, self._counter(handle) if blocks > 1 else 0)
         self._put_signal.launch(blocks, args, handle)
 
     def wait_signal(self, signal: Array, value: int, source: int | None = None, stream: AnyStream | None = None) -> None:
         """Hold the stream until ``signal`` of this PE is at least ``value``.  Not collective.
 
-        signal, value: see ``put_signal``, also about two values on their way: the larger ends the wait for the smaller
+        signal, value: see ``put_signal``.  If two values are on their way, the larger value also ends a wait for the
+                       smaller value
         source: the PE that sets the signal, which a PeerTimeout then names; None: unknown
         Raises TypeError, ValueError (signal, value, source), PeerTimeout.
         """
         self._guard.check_open()
         handle = self._handle_of(stream)
-        word = self._word(signal)
+        word = self._kept(self._word, signal)
         if source is not None:
             check_pe(source, self._job.n_pes)
         self._backend.streams.order.record_pending()
@@ -167,16 +168,16 @@ class OneSided:
         self._guard.check_open()
         self._exchange.swap(recv, send, pe, form, self._handle_of(stream), stream)
 
-    def _put_by_engine(self, to: int, source: int, nbytes: int, pe: int, stream: int) -> bool:
-        """Put by the device's copy engine, unless this PE has given up; return False if kernels make all puts."""
+    def _put_by_host(self, target: int, source: int, nbytes: int, pe: int, stream: int) -> bool:
+        """Put by a call of the host, unless this PE has given up; return False if kernels make all puts."""
         self._backend.streams.hold_if_given_up(stream)
-        return self._backend.peers.put(to, source, nbytes, pe, stream)
+        return self._backend.peers.put(target, source, nbytes, pe, stream)
 
     def _put_by_staging(
-        self, to: int, source: int, nbytes: int, pe: int, stream: int, word: int = 0, value: int = 0
+        self, target: int, source: int, nbytes: int, pe: int, stream: int, word: int = 0, value: int = 0
     ) -> None:
         """Put through staging.  word, value: the signal after the put; word 0: no signal"""
-        args = (to, source, nbytes, pe, *self._staging, self._counter(stream), word, value)
+        args = (target, source, nbytes, pe, *self._staging, self._counter(stream), word, value)
         self._by_staging[0].launch(min(STAGING_SLOTS, self._blocks(nbytes)), args, stream)
 
     def _counter(self, stream: int) -> int:
@@ -196,34 +197,35 @@ class OneSided:
     def _blocks(self, nbytes: int) -> int:
         return max(1, min(self._backend.max_blocks, nbytes // MIN_BLOCK_BYTES))
 
-    def _checked_put(self, dst: Any, src: Any, pe: int, *signal: Any) -> tuple[int, int, int, bool, int]:
-        """(address of dst, address of src, bytes, whether they go through staging, address of the signal or 0).
-
-        The result is kept by the call's key, since the check takes longer than a message to another node.
-        """
-        call_key = None if state.freed else self._backend.heap.call_key((state.changes, dst, src, pe, *signal))
-        put = self._checked.get(call_key)
-        if put is None:
-            to, source = self._pair(dst, src, pe, symmetric_dst=True)
-            word = self._word(*signal) if signal else 0
-            put = to.address, source.address, source.nbytes, self._unknown(source, pe), word
+    def _kept(self, check: Callable[..., Any], *arguments: Any) -> Any:
+        """check(*arguments), kept by the key of the arguments: it takes longer than a message to another node."""
+        call_key = None if state.freed else self._backend.heap.call_key((state.changes, *arguments))
+        found = self._checked.get(call_key)
+        if found is None:
+            found = check(*arguments)
             if call_key:
-                keep(self._checked, call_key, put)
-        return put
+                keep(self._checked, call_key, found)
+        return found
+
+    def _check_put(self, dst: Any, src: Any, pe: int, *signal: Any) -> tuple[int, int, int, bool, int]:
+        """(address of dst, address of src, bytes, whether they go through staging, address of the signal or 0)."""
+        target, source = self._pair(dst, src, pe, symmetric_dst=True)
+        word = self._word(*signal) if signal else 0
+        return target.address, source.address, source.nbytes, self._unknown(source, pe), word
 
     def _pair(self, dst: Any, src: Any, pe: int, symmetric_dst: bool) -> tuple[ArrayView, ArrayView]:
         """The checked array views of dst and src.  symmetric_dst: dst must be symmetric; else src must be."""
         check_pe(pe, self._job.n_pes)
-        to, source = self._backend.heap.array_view(dst, True), self._backend.heap.array_view(src, False)
-        held = (self._arrays.holds(to), self._arrays.holds(source))
+        target, source = self._backend.heap.array_view(dst, True), self._backend.heap.array_view(src, False)
+        held = (self._arrays.holds(target), self._arrays.holds(source))
         if not held[0 if symmetric_dst else 1]:
             raise ValueError(
                 f"{'dst of a put' if symmetric_dst else 'src of a get'} must be a symmetric array or a view of one "
                 f"(team.empty and so on), because it names the instance on PE {pe}"
             )
-        if to.count != source.count or to.dtype is not source.dtype:
-            check_alike(dst=to, src=source)
-        return to, source
+        if target.count != source.count or target.dtype is not source.dtype:
+            check_alike(dst=target, src=source)
+        return target, source
 
     def _unknown(self, own: ArrayView, pe: int) -> bool:
         """Whether NVSHMEM carries a put from this array, or a get into it, but does not know the array."""

@@ -117,12 +117,12 @@ SETTINGS = {
     "PENNYMPI_FORCE_NVSHMEM_PUT": Setting("0", _switch, "0 or 1"),
     "PENNYMPI_MULTICAST": Setting("auto", _auto_or_never, "auto, or 0 for never"),
     "PENNYMPI_PACKETS": Setting("auto", _auto_or_never, "auto, or 0 for never", alike=False),
-    "PENNYMPI_CACHE_DIR": Setting("$XDG_CACHE_HOME/pennympi or ~/.cache/pennympi", _folder, "a folder", alike=False),
+    "PENNYMPI_CACHE_DIR": Setting("pennympi in $XDG_CACHE_HOME or ~/.cache", _folder, "a folder", alike=False),
     "PENNYMPI_TOPOLOGY": Setting(
         "auto", str, "auto, N-nodes-of-M (two-nodes-of-eight, 4-nodes-of-4) or a TOML file", alike=False
     ),
     "PENNYMPI_NODE": Setting("none", _word_or_none, "none, or a word of letters, digits, _ and -", alike=False),
-    "PENNYMPI_ALGORITHM": Setting("none", _algorithms, "none, or such as allreduce:ring,all_gather:direct"),
+    "PENNYMPI_ALGORITHM": Setting("none", _algorithms, "none, or such as allreduce:ring"),
     "PENNYMPI_TUNED": Setting("auto", _one_of("auto", "none", values=(True, False)), "auto or none"),
     "PENNYMPI_COMM_FROM_BYTES": Setting("auto", _auto_or_bytes(0), f"auto, or {_BYTES_FORM}"),
     "PENNYMPI_LOG": Setting("none", _one_of("none", "comm"), "none or comm", alike=False),

@@ -24,8 +24,9 @@ def simulate(program: Callable[[Team], Any], n_pes: int = 4, seconds: float = 20
     """Run a program repeatedly, each time with another order of everything that the rules leave unordered.
 
     program: called with a team on each PE, all in this process, without mpirun.  Arrays are NumPy's, and kernels run as
-             plain Python, in several blocks and warps.  Streams are late; stores through pointers, and messages, change
-             their order.  Its result must not depend on the time, or on other numbers from outside
+             plain Python, in several blocks and warps.  The work of streams runs late; stores through pointers
+             and messages arrive in changed order.  The program's result must not depend on the time, or on other numbers
+             from outside
     n_pes:   PEs of the team, at most 16;  seconds: time of the search for faults
     seed:    None: a new seed;  the seed of an error: only the schedule of this error
 
@@ -59,7 +60,7 @@ def simulate_program(on_pe: Callable[[], Any], n_pes: int, seconds: float, seed:
     except ModuleNotFoundError as error:
         if error.name != "greenlet":
             raise
-        raise Unsupported("simulate needs greenlet: pip install 'pennympi[simulate]'") from None
+        raise Unsupported("simulate needs greenlet: pip install greenlet") from None
     return run_schedules(lambda schedule: _run(schedule, on_pe), n_pes, seconds, seed)
 
 

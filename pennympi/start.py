@@ -11,7 +11,7 @@ from mpi4py import MPI
 from . import init_arguments
 from .annotations import BackendName
 from .backend import Backend
-from .compile.cache import report_from_here
+from .compile.cache import enable_reports
 from .errors import PeerTimeout, SymmetricHeapExhausted, Unsupported
 from .job import ending, exits
 from .job.job import Job
@@ -62,7 +62,7 @@ def init(
     ending.prepare(comm)
     exits.install()
     job = Job(comm, request.timeout_s)
-    report_from_here(job.control.local == 0)
+    enable_reports(job.control.local == 0)
     gathered = job.gather((request, reason), "comparison of settings and arguments")
     try:
         init_arguments.agree([gathered_request for gathered_request, _ in gathered])

@@ -13,8 +13,8 @@ class State:
     teams:   teams that are not finalized
     jobs:    jobs of these teams, the oldest first
     heaps:   heaps of teams on CPUs
-    network: what their channels to other nodes share (host/runtime/network.py), None before the first channel
-    world:   NVSHMEM and what teams on GPUs share (cuda/memory/world.py), None before the first team
+    network: state that their channels to other nodes share (host/runtime/network.py), None before the first channel
+    world:   state that teams on GPUs share, such as NVSHMEM (cuda/memory/world.py), None before the first team
     changes: number of changes of the memory that any team holds or knows: a check is repeated after a change
     freed:   {id: array} of all teams' arrays that were freed and still live
     simulation: the running schedule (simulation.py), which makes the teams of ``init``; None outside a simulation

@@ -28,7 +28,7 @@ from .topology.facts import facts
 from .topology.hardware import read_hardware
 from .topology.layout import Layout
 from .topology.topology import topology_of
-from .units import size_text
+from .units import counted, size_text
 
 
 class Team(OneSided, Collectives):
@@ -191,7 +191,7 @@ class Team(OneSided, Collectives):
         body:  called with a stream, on which it enqueues work that can be captured: calls and plans of the library,
                kernels of any library.  On a GPU it is called once, when the loop is made.  A sequence: bodies that run
                in turn; on a GPU those after the body that ends the loop still run once.  A run of sweeps begins with the
-               result of the last run, so the number of sweeps is even, or there is a plan back from v to u
+               result of the previous run, so the number of sweeps must be even, or a second plan must sweep from v to u
         value: float32 or float64 (1,) of the device that the body writes, with the same bits on every PE
         below: the same on every PE, as is ``most``
         done:  int64 (1,) of the device: 0 from the loop's start to its end, then 1, for kernels of the body to read;
@@ -253,7 +253,7 @@ class Team(OneSided, Collectives):
         return self._job.gather(data, "gather")
 
     def topology(self) -> dict[str, Any]:
-        """Nodes, devices, links, NICs, rails, rings: the data of ``python -m pennympi topology --json``.  Collective."""
+        """The data of ``python -m pennympi topology --json``: nodes, devices, links, NICs, rails, rings.  Collective."""
         self._guard.check_open()
         own = read_hardware(self.device_name, self._backend.bus_id)
         return facts(self.pe_topology, self.layout, self._job.gather(own, "topology"))
@@ -261,15 +261,16 @@ class Team(OneSided, Collectives):
     def describe(self) -> list[tuple[str, str]]:
         """(name, value) lines about the device, the heap, the nodes and the workspaces of this PE.  Not collective."""
         self._guard.check_open()
-        sizes = " or ".join(map(str, sorted({len(pes) for pes in self.pe_topology.nodes})))
+        *smaller, largest = sorted({len(pes) for pes in self.pe_topology.nodes})
+        sizes = " or ".join([*map(str, smaller), counted(largest, "PE")])
         laid = f", laid by {self.layout.name}" if self.layout else ""
         work = self._workspaces
         return [
             ("device", self.device_name),
             *self._backend.heap.describe(),
             *self._backend.peers.describe(),
-            ("nodes", f"{len(self.pe_topology.nodes)} with {sizes} PEs{laid}"),
-            ("workspaces", f"{size_text(work.held_bytes)} of symmetric memory, in {work.count}"),
+            ("nodes", f"{len(self.pe_topology.nodes)} with {sizes}{laid}"),
+            ("workspaces", f"{work.count}, with {size_text(work.held_bytes)} of symmetric memory"),
         ]
 
     def finalize(self) -> None:

@@ -1,4 +1,4 @@
-"""Sizes in bytes as text."""
+"""Sizes and numbers as text."""
 
 import re
 
@@ -10,6 +10,11 @@ def size_text(nbytes: int) -> str:
     """A size as text: 1536 is "1.5 KiB"."""
     power = min(max(nbytes.bit_length() - 1, 0) // 10, len(_UNITS) - 1)
     return f"{nbytes / (1 << 10 * power):.4g} {_UNITS[power]}"
+
+
+def counted(n: int, noun: str) -> str:
+    """A number of things as text, such as "1 PE" and "2 PEs"."""
+    return f"{n} {noun}{'s' * (n != 1)}"
 
 
 def bytes_of(text: str) -> int:

@@ -13,6 +13,9 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS, COPIES = "docs/", "source/"
+CELL = re.compile(r"<t[dh].*?</t[dh]>", re.DOTALL)  # of a table
+BREAK = re.compile(r"(?<=[_./(])(?=[A-Za-z])(?![^<]*>)")  # a place inside a name, not inside a tag
+WIDE = "---\nhide: [toc]\n---\n"  # a page without a table of contents, whose code may be wider
 LINK = re.compile(r"(!?\[[^\]]*\])\((?!\w+:|#)([^)\s#]+)(#[^)\s]*)?\)")  # and pictures
 
 
@@ -38,7 +41,7 @@ def on_files(files, config):
             if path.startswith(DOCS) or not (ROOT / path).is_file() or files.get_file_from_path(copy):
                 continue
             if path.endswith(".py"):
-                code = f"# {path}\n\n````python\n{(ROOT / path).read_text()}````\n"
+                code = f"{WIDE}# `{path}`\n\n````python\n{(ROOT / path).read_text()}````\n"
                 files.append(File.generated(config, copy, content=code))
                 continue
             files.append(File.generated(config, copy, abs_src_path=str(ROOT / path)))
@@ -60,3 +63,8 @@ def on_page_markdown(markdown, page, config, files):
         return f"{text}({os.path.relpath(inside, posixpath.dirname(uri) or '.')}{anchor or ''})"
 
     return LINK.sub(replaced, markdown)
+
+
+def on_page_content(html, page, config, files):
+    """Let a long name in a table break at its parts; the style sheet allows it on narrow screens."""
+    return CELL.sub(lambda cell: BREAK.sub("<wbr>", cell[0]), html)

@@ -1,3 +1,3 @@
 """A 2-D Laplace solver that overlaps communication with computation."""
 
-import pennympi  # noqa: F401 - it says in two lines that there is no MPI, where mpi4py fills a page
+import pennympi  # noqa: F401 - without an MPI its error has two lines, and mpi4py's has a page

@@ -1,4 +1,4 @@
-"""The end of a chunk of sweeps in a loop on the device: one block keeps the chunk's norms, and tests them."""
+"""The end of a chunk of sweeps in a loop on the device: one block stores the chunk's norms, and tests them."""
 
 from typing import NamedTuple
 
@@ -11,8 +11,8 @@ class Chunk(NamedTuple):
     """A chunk of a loop.
 
     words: address of the loop's words, see ``layout``
-    norms: address of the chunk's norms;  n: number of them
-    tol:   a norm that is due, and not above it, ends the loop
+    norms: address of the chunk's norms;  n: number of the norms
+    tol:   a norm that is due and at most ``tol`` ends the loop
     """
 
     words: int
@@ -25,18 +25,18 @@ MORE, RAN, STOP, ENDED, TABLE = range(5)
 
 
 def layout(n_norms: int) -> np.dtype:
-    """The words of a loop with ``n_norms`` norms at most, all 8 bytes, as a structured dtype.
+    """The words of a loop with at most ``n_norms`` norms, of 8 bytes each, as a structured dtype.
 
-    more:  1.0 while there is another chunk
+    more:  1.0 while another chunk follows
     ran:   number of chunks that ran;  stop: number of chunks after which the loop ends
-    ended: number of norms that would end the loop
-    table: for each norm of the loop, 1.0 if it is due; later the norm
+    ended: number of norms that end the loop
+    table: for each norm of the loop 1.0 if it is due, later the norm
     """
     return np.dtype([("more", "f8"), ("ran", "i8"), ("stop", "i8"), ("ended", "i8"), ("table", "f8", n_norms)])
 
 
 def end_chunk(ctx, chunk: Chunk):
-    """After a chunk: end the loop or begin another chunk.  A kernel of float64 elements."""
+    """The kernel after a chunk, of float64 elements: end the loop or begin another chunk."""
     words, ran = chunk.words, read_epoch(chunk.words, RAN)
     for k in lanes(0, chunk.n):
         place = TABLE + ran * chunk.n + k

@@ -1,9 +1,9 @@
 """Many sweeps at a time by ``Grid.plan_sweep``: the library moves the halos, sums the norms, and has several engines.
 
-    loop of the device   keep the field | chunk of up to some hundred sweeps | least norm: another chunk, or the end
+    loop of the device   copy the field | chunk of up to 256 sweeps | test of the norms: another chunk, or the end
 
-The host comes back when a loop has ended, starts the next one, and reads the norms of the last one beside it.
-When a norm inside a chunk ends the solve, fewer sweeps are done again from the chunk's first field, which was kept.
+When a loop has ended, the host starts the next loop, and reads the norms of the last loop while the next one runs.
+If a norm inside a chunk ends the solve, the host repeats fewer sweeps from the copy of the chunk's first field.
 Read first: solver.py, ``chunk`` in problem.py, and ``relaxed`` in kernels.py.
 """
 
@@ -18,14 +18,14 @@ from .kernels import THREADS, relaxed
 from .problem import Problem, chunk, due_iterations
 from .solver import Ends, Solver
 
-MOST_DEPTH = 8  # sweeps from one exchange to the next
-ROWS_PER_SWEEP = 4  # of a PE, at least: with fewer rows most of the work would be in the rows that neighbours wait for
-REHEARSED = 2000  # sweeps of a solve, among which nearly all of its kinds of chunks are
-LOOP_SWEEPS = {"cuda": 4096, "host": 256}  # of a loop at most; norms are shown when it has ended
+MOST_DEPTH = 8  # the most sweeps between two exchanges
+ROWS_PER_SWEEP = 4  # the least rows of a PE for each: with fewer rows, most points would be in rows that neighbours need
+REHEARSED = 2000  # number of sweeps in which nearly all kinds of chunks of a solve occur
+LOOP_SWEEPS = {"cuda": 4096, "host": 256}  # the most sweeps of a loop; norms are printed after it
 
 
 class Kind(NamedTuple):
-    """A kind of chunk.  norm: True, that of its last sweep; "every", those of all its sweeps; False, none"""
+    """A kind of chunk.  norm: True: the norm of the last sweep; "every": the norms of all sweeps; False: no norm"""
 
     sweeps: int
     norm: bool | str
@@ -39,8 +39,8 @@ class Kind(NamedTuple):
 class Run(NamedTuple):
     """A loop that was started.
 
-    start: sweeps before it;  due: iterations whose norms are due
-    places: where these norms are in the loop's table
+    start:  number of sweeps before it;  due: iterations whose norms are due
+    places: indices of these norms in the loop's table
     """
 
     kind: Kind
@@ -50,15 +50,15 @@ class Run(NamedTuple):
 
 
 class Chunks(Solver):
-    """engine: of ``Grid.plan_sweep``; "auto": the one that is predicted to be the fastest for the size"""
+    """Base of the variants by plans of sweeps.  engine: engine of ``Grid.plan_sweep``"""
 
     engine: str
 
     def __init__(self, team: Any, problem: Problem):
-        rows = (problem.ny - 2) // team.n_pes  # of the PE with the fewest
+        rows = (problem.ny - 2) // team.n_pes  # the fewest rows of a PE
         halo = max(1, min(rows // ROWS_PER_SWEEP, MOST_DEPTH))
         super().__init__(team, problem, halo)
-        self._engine = "plain" if self.engine == "blocked" and halo == 1 else self.engine  # which needs deeper halos
+        self._engine = "plain" if self.engine == "blocked" and halo == 1 else self.engine  # blocked needs deeper halos
         self._most = LOOP_SWEEPS[team.backend]
         self._layout = layout(self._most)
         with self.stream:
@@ -66,9 +66,9 @@ class Chunks(Solver):
             self._state = array_module(team).zeros(self._layout.itemsize // 8, "int64")
         self._more = self._state[MORE : MORE + 1].view("float64")
         self._readback, self._end = Readback(team, self._state), team.kernel(end_chunk, "float64")
-        self._plans: dict[tuple[Kind, int], Any] = {}  # by the present field, too
+        self._plans: dict[tuple[Kind, int], Any] = {}  # by kind and present field
         self._loops: dict[tuple[Kind, int], Any] = {}
-        self.plan(Kind(*chunk(problem, 0, problem.niter, False)))  # raises where the engine cannot run
+        self.plan(Kind(*chunk(problem, 0, problem.niter, False)))  # raises if the engine cannot run
 
     def plan(self, kind: Kind) -> Any:
         """The plan of sweeps of the present field.  Collective.  Raises Unsupported."""
@@ -89,8 +89,7 @@ class Chunks(Solver):
     def _body(self, kind: Kind) -> Callable[[Any], None]:
         sweep, first, old = self.plan(kind), self._first, self.fields.old
         norms = sweep.norms if kind.norm == "every" else sweep.norm
-        at = address(norms) if kind.norms else 0
-        end = Chunk(address(self._state), at, kind.norms, self.problem.tol)
+        end = Chunk(address(self._state), address(norms) if kind.norms else 0, kind.norms, self.problem.tol)
 
         def body(stream: Any) -> None:
             if kind.norm == "every":
@@ -102,7 +101,7 @@ class Chunks(Solver):
         return body
 
     def start(self, done: int, stop: int, show: bool) -> Run:
-        """Enqueue chunks of one kind, as many as a loop may have.  Collective."""
+        """Enqueue a loop of chunks of one kind, as many as possible.  Collective."""
         kind, n = Kind(*chunk(self.problem, done, stop, show)), 1
         while kind.sweeps % 2 == 0 and (n + 1) * kind.sweeps <= self._most and done + n * kind.sweeps < stop:
             if chunk(self.problem, done + n * kind.sweeps, stop, show) != kind:
@@ -137,7 +136,7 @@ class Chunks(Solver):
         return False
 
     def _go_back(self, kind: Kind, sweeps: int) -> None:
-        """Undo the last sweeps of the last chunk.  The norm stays, so that the machine code exists."""
+        """Undo the last ``sweeps`` sweeps of the last chunk.  The kind of norm stays: its machine code is loaded."""
         if sweeps:
             with self.stream:
                 self.fields.old[...] = self._first
@@ -152,13 +151,14 @@ class Chunks(Solver):
             done += kinds[-1].sweeps
         self.team.compile([self._end])
         for kind in dict.fromkeys(kinds):
-            self.loop(kind)  # which compiles
+            self.loop(kind)  # compiles the kernels
             if self.team.backend == "cuda":
-                self._enqueue(kind, 1, np.arange(0))  # which loads
+                self._enqueue(kind, 1, np.arange(0))  # loads the kernels
                 self._readback.wait()
         longest = max(self._plans, key=lambda key: key[0].sweeps)
         used = next(line for line in self._plans[longest].explain().splitlines() if line[0] == "*")
-        self.how = f"{longest[0].sweeps} sweeps by the engine {' '.join(used[1:].split())}"
+        name, *text = used[1:].split()
+        self.engine_line = f"The engine {name} makes {longest[0].sweeps} sweeps: {' '.join(text)}"
         self.finish()
         self.team.comm.Barrier()
 

@@ -1,6 +1,6 @@
-"""A loop of the device, which ends by itself: turns of SWEEPS sweeps, of which those after the end do nothing.
+"""A loop of the device, which ends by itself.  It has turns of SWEEPS sweeps; sweeps after the end do nothing.
 
-    turn   sweep 0 | sweep 1 | ... | end of the turn: another one, or the loop's end
+    turn   sweep 0 | sweep 1 | ... | end of the turn: another turn, or the loop's end
 
 The host waits for the end of the loop, and reads all norms.
 """
@@ -17,12 +17,14 @@ from .loop_words import OFFSETS, SETS, SWEEPS, layout, loop_at, set_of
 from .problem import Problem, due_iterations
 from .solver import Ends, SweepBySweep
 
-LOOP_SWEEPS = {"cuda": 56 * SWEEPS, "host": 5 * SWEEPS}  # of a loop at most; norms are shown when it has ended
+LOOP_SWEEPS = {"cuda": 56 * SWEEPS, "host": 5 * SWEEPS}  # the most sweeps of a loop; norms are printed after it
 
 
 class DeviceLoop(SweepBySweep):
-    """state: the loop's words on the device, see ``loop_words.layout``;  epoch: exchanges before the loop
-    sets: views of the words of its norms
+    """Base of the variants in a loop of the device.
+
+    state: the loop's words on the device, see ``loop_words.layout``;  sets: views of the words of its norms
+    epoch: number of exchanges before the loop
     """
 
     def __init__(self, team: Any, problem: Problem):
@@ -30,14 +32,14 @@ class DeviceLoop(SweepBySweep):
         self._loop_sweeps = LOOP_SWEEPS[team.backend]
         self._layout, self.epoch = layout(self._loop_sweeps + SWEEPS), 0
         self.state = array_module(team).zeros(self._layout.itemsize // 8, "int64")
-        self._readback, self._loops = Readback(team, self.state), dict[int, Any]()  # by the present field
+        self._readback, self._loops = Readback(team, self.state), dict[int, Any]()  # loops by the present field
         self._end_turn = team.kernel(end_turn, "int64")
         sets = self.state[OFFSETS.sets // 8 :]
         self._set_addresses = [set_of(loop_at(address(self.state)), k) for k in range(SETS)]
         self.sets = [sets[k * SET_WORDS : (k + 1) * SET_WORDS] for k in range(SETS)]
 
     def finish_exchange(self, stream: Any) -> None:
-        """Enqueue what waits for the last exchange of a loop."""
+        """Enqueue a wait for the last exchange of a loop."""
 
     def turn(self, stream: Any) -> None:
         """Enqueue a turn."""
@@ -58,9 +60,9 @@ class DeviceLoop(SweepBySweep):
         return False
 
     def repeat(self, count: int, due: np.ndarray) -> np.ndarray:
-        """Sweep ``count`` times, or up to the first norm that ends the solve.  Collective.
+        """Sweep ``count`` times, or until a norm ends the solve.  Returns the norms.  Collective.
 
-        due: the sweeps that have a norm.  Returns the norms.
+        due: indices of the sweeps with a norm
         """
         words = np.zeros(1, self._layout)
         words["stop"] = words["valid"] = count

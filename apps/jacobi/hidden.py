@@ -1,4 +1,4 @@
-"""What of the exchange is hidden behind the sweep: each alone, and both together, measured before the solve."""
+"""The share of the exchange that the sweep hides: times of each alone and of both together, before the solve."""
 
 import time
 from collections.abc import Callable
@@ -10,19 +10,19 @@ from .loop_kernels import NO_LOOP
 from .loop_words import SWEEPS
 from .solver import SweepBySweep
 
-LIMIT_S, MOST_REPEATS = 0.03, 100  # of a measurement
-STEPS = {"cuda": SWEEPS, "host": 2}  # of a turn, an even number: of the next turn, too, the first field is the same
+LIMIT_S, MOST_REPEATS = 0.03, 100  # the most seconds and turns of a measurement
+STEPS = {"cuda": SWEEPS, "host": 2}  # steps of a turn: an even number, so that each turn begins with the same field
 
 
 def line(solver: SweepBySweep) -> str:
-    """The line of the report.  Overwrites the field.  Collective."""
+    """The line of the report.  Changes the field.  Collective."""
     assert solver.exchange
     sweep = _sweep_us(solver, lambda stream: solver.launch(stream, NO_LOOP))
     exchange = _sweep_us(solver, solver.exchange)
-    both = _sweep_us(solver, lambda stream: solver.sweep(stream, NO_LOOP))
-    hidden = min(max((sweep + exchange - both) / exchange, 0), 1)
-    alone = f"A sweep alone takes {sweep:.1f} us, an exchange alone {exchange:.1f} us"
-    return f"{alone}, both together {both:.1f} us: {100 * hidden:.0f} % of the exchange is hidden"
+    together = _sweep_us(solver, lambda stream: solver.sweep(stream, NO_LOOP))
+    hidden = min(max((sweep + exchange - together) / exchange, 0), 1)
+    times = f"A sweep alone takes {sweep:.1f} us, an exchange alone {exchange:.1f} us"
+    return f"{times}, both together {together:.1f} us: {100 * hidden:.0f} % of the exchange is hidden"
 
 
 def _sweep_us(solver: SweepBySweep, step: Callable[[Any], None]) -> float:
@@ -35,7 +35,7 @@ def _sweep_us(solver: SweepBySweep, step: Callable[[Any], None]) -> float:
             solver.fields.advance()
 
     once = solver.repeated(turn, 1)
-    _seconds(solver, once)  # which compiles
+    _seconds(solver, once)  # the first run compiles
     n = max(1, min(MOST_REPEATS, int(LIMIT_S / _seconds(solver, once))))
     return 1e6 * _seconds(solver, solver.repeated(turn, n)) / (steps * n)
 

@@ -1,4 +1,4 @@
-"""A loop of the host, which waits for each norm and sums it by MPI: the base of the variants by MPI and NCCL."""
+"""A loop of the host, which waits for each norm and sums it by MPI."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,14 +16,17 @@ from .solver import Ends, SweepBySweep
 
 
 class HostLoop(SweepBySweep):
-    """overlaps: whether the edge rows and their exchange run on a stream of their own, while the inner rows are swept"""
+    """Base of the variants by MPI and NCCL.
+
+    overlaps: True if the edge rows and their exchange run on a second stream, beside the inner rows
+    """
 
     exchange: Callable[[Any], None]
     overlaps = False
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
-        self.words = array_module(team).zeros((COPIES, WORDS), "int64")  # of a norm, zero when a sweep begins
+        self.words = array_module(team).zeros((COPIES, WORDS), "int64")  # words of a norm, zero before each sweep
         self._readback = Readback(team, self.words)
         self._push = team.stream(priority="high")
 

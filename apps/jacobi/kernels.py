@@ -1,7 +1,7 @@
-"""The formula, and the kernel of the variants that make one sweep at a time.
+"""The formula, and the kernel of the variants that do one sweep at a time.
 
 A block of threads sweeps a tile of COLUMNS columns, ROWS rows at a time.  A thread of a GPU has VECTOR adjacent
-columns, which it loads and stores together.  All its loads come before its stores, and are in flight together.
+columns, which it loads and stores together.  All its loads come before its stores, so they are in flight together.
 """
 
 from pennympi.kernels.block import (
@@ -22,25 +22,25 @@ from pennympi.kernels.sweep.norm_of_rows import SweptRows, add_rows, add_squares
 
 from .loop_kernels import Turn, decide, runs
 from .loop_words import loop_at
-from .tiles import Band, Near, await_halo, put_edge, tile
+from .tiles import Band, Neighbours, await_halo, put_edge, tile
 
-THREADS = 256  # of a block
+THREADS = 256  # threads of a block
 ROWS, VECTOR, VECTOR_BYTES = 4, 4, 16  # rows and columns that a thread has at a time; bytes that it loads together
 
 
-def relaxed(here, above, below, west, east):
-    """A point's new value, in the order of NVIDIA's sample, which decides the last bits."""
-    return product(real(0.25), ((east + west) + below) + above)
+def relaxed(u, above, below, left, right):
+    """A point's new value.  The order of the additions is that of NVIDIA's sample, and decides the last bits."""
+    return product(real(0.25), ((right + left) + below) + above)
 
 
-def sweep(item_bytes: Static[int], ctx, band: Band, near: Near, turn: Turn):
-    """The kernel of one sweep of a band, and of the exchange of its edge rows.
+def sweep(item_bytes: Static[int], ctx, band: Band, neighbours: Neighbours, turn: Turn):
+    """The kernel of a sweep of a band, and of the exchange of its edge rows.
 
     item_bytes: bytes of an element
-    A thread may also read and write the columns after the last one: the fixed column and zeros, equal in both fields.
+    A thread may also read and write columns after the last one: the fixed column and zeros, equal in both fields.
     """
     words, number, epoch = turn.words, block(), 0
-    if turn.state != 0:  # all loads first: they are in flight together
+    if turn.state != 0:  # all loads come first, so that they are in flight together
         loop = loop_at(turn.state)
         does_run, k = runs(turn), read_epoch(loop.before, 0) + turn.number
         due, epoch = read_epoch(loop.due, turn.number), read_epoch(loop.epoch, 0) + k
@@ -53,38 +53,40 @@ def sweep(item_bytes: Static[int], ctx, band: Band, near: Near, turn: Turn):
             return
         words = words if due != 0 else 0
     top, stop, left, right = tile(band, number)
-    is_edge = near.signals != 0 and (top == 1 or top == band.rows)
+    is_edge = neighbours.signals != 0 and (top == 1 or top == band.rows)
     if is_edge:
-        await_halo(ctx, band, near, epoch, top, left)
+        await_halo(ctx, band, neighbours, epoch, top, left)
     squares = no_squares() if words == 0 else squares_before(words)
     for row in range(top, stop, ROWS):
-        n, at = min(ROWS, stop - row), row * band.pitch + left * band.item
+        n, offset = min(ROWS, stop - row), row * band.pitch + left * band.item_bytes
         sweep_rows(band, row, n, left, right)
         if is_edge:
             sync()
-            put_edge(ctx, band, near, epoch + 1, top, left, right)
+            put_edge(ctx, band, neighbours, epoch + 1, top, left, right)
         if words != 0:
             sync()
-            squares = add_rows(item_bytes, squares, SweptRows(band.new + at, band.old + at, band.pitch, n, right - left))
+            rows = SweptRows(band.new + offset, band.old + offset, band.pitch, n, right - left)
+            squares = add_rows(item_bytes, squares, rows)
     if words != 0:
         add_squares_of_block(words, squares)
 
 
 def sweep_rows(band: Band, top, n, left, right):
-    """Sweep the columns left..right-1 of n rows from ``top`` on, ROWS at most."""
+    """Sweep the columns left .. right - 1 of n rows from row ``top`` on.  n: at most ROWS"""
     pitch, width = band.pitch, 1 if single_thread() else VECTOR  # vector instructions of a CPU go along lanes
     for k in lanes(0, (right - left + width - 1) // width):
         x, first = (left, k) if single_thread() else (left + k * VECTOR, 0)
-        at = top * pitch + x * band.item
-        a, b, c = aligned(band.old + at - pitch), aligned(band.old + at), aligned(band.old + at + pitch)
-        d, e = aligned(band.old + at + min(2, n) * pitch), aligned(band.old + at + min(3, n) * pitch)
-        rows = a, b, c, d, e, aligned(band.old + at + min(4, n) * pitch)  # nothing more is read
+        offset = top * pitch + x * band.item_bytes
+        old = band.old + offset
+        a, b, c = aligned(old - pitch), aligned(old), aligned(old + pitch)
+        d, e = aligned(old + min(2, n) * pitch), aligned(old + min(3, n) * pitch)
+        rows = a, b, c, d, e, aligned(old + min(4, n) * pitch)  # no row after the n rows and the row below is read
         p = swept(rows, first, True)
         if not single_thread():
             q, r, s = swept(rows, 1, x + 1 < right), swept(rows, 2, x + 2 < right), swept(rows, 3, x + 3 < right)
         for row in range(ROWS):
             if row < n:
-                to = aligned(band.new + at + row * pitch)
+                to = aligned(band.new + offset + row * pitch)
                 store(to, first, p[row])
                 if not single_thread():
                     store(to, 1, q[row])
@@ -93,12 +95,12 @@ def sweep_rows(band: Band, top, n, left, right):
 
 
 def aligned(address):
-    """The address, of which the compiler learns here that it is a multiple of VECTOR_BYTES on a GPU."""
+    """The address, which the compiler of a GPU then knows to be a multiple of VECTOR_BYTES."""
     return address if single_thread() else address & -VECTOR_BYTES
 
 
 def swept(rows, k, counts):
-    """The new values of ROWS points of a column, of which ``rows`` has ROWS + 2; the old ones unless it counts."""
+    """The new values of ROWS points of column k; the old values unless ``counts``.  rows: addresses of ROWS + 2 rows"""
     above, a, b = load(rows[0], k), load(rows[1], k), load(rows[2], k)
     c, d, e = load(rows[3], k), load(rows[4], k), load(rows[5], k)
     p = relaxed(a, above, b, load(rows[1], k - 1), load(rows[1], k + 1))

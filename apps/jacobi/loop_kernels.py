@@ -1,7 +1,7 @@
-"""A loop of sweeps on the device, as its kernels see it: its turns, and its end.
+"""A loop of sweeps on the device in its kernels: turns, and the end.
 
-While the blocks of a sweep run, one more block tests the norm of the sweep before.  So one sweep runs after the sweep
-that ends the loop: it writes the other field, and its norm is not used.
+While the blocks of a sweep run, one more block tests the norm of the previous sweep.  So one sweep runs after the sweep
+that ends the loop: it overwrites the older field, and its norm is not used.
 """
 
 from typing import NamedTuple
@@ -16,12 +16,13 @@ SET_WORDS = COPIES * WORDS
 
 
 class Turn(NamedTuple):
-    """number: of the sweep in its turn of a loop
+    """A sweep of a turn.
 
-    state: address of the loop's words; 0: the host makes the loop
-    words: address of the set for the sweep's norm, zero before it; 0: no norm is due
-    tol:   a norm up to this ends the loop
-    decides: 1 if the first block of the launch tests the norm of the sweep before
+    number:  index of the sweep in its turn
+    state:   address of the loop's words; 0: a loop of the host
+    words:   address of the set of words for the sweep's norm, zero before it; 0: no norm is due
+    tol:     a norm of at most ``tol`` ends the loop
+    decides: 1 if the first block of the launch tests the norm of the previous sweep
     """
 
     number: int
@@ -35,7 +36,7 @@ NO_LOOP = Turn(0, 0, 0, 0.0, 0)  # a sweep without a norm
 
 
 def runs(turn: Turn):
-    """Whether the sweep runs."""
+    """True if the sweep runs."""
     loop = loop_at(turn.state)
     before, stop = read_epoch(loop.before, 0), read_epoch(loop.stop, 0)
     ended = read_epoch(loop.ended, turn.number)
@@ -43,7 +44,7 @@ def runs(turn: Turn):
 
 
 def decide(turn: Turn):
-    """By one block: test the norm of the sweep before this one.  Returns whether the loop has ended."""
+    """By one block: test the norm of the previous sweep.  Returns 1 if the loop has ended, else 0."""
     loop, number = loop_at(turn.state), turn.number
     ended, k = read_epoch(loop.ended, number), read_epoch(loop.before, 0) + number
     if number > 0 and ended == 0 and k <= read_epoch(loop.stop, 0) and read_epoch(loop.due, number - 1) != 0:
@@ -60,7 +61,7 @@ def decide(turn: Turn):
 
 
 def add_others(ctx, turn: Turn, barrier: GridBarrier):
-    """After a sweep, by one block of each PE: replace the sweep's words by their sums over all PEs."""
+    """The kernel after a sweep, of one block: replace the sweep's words by their sums over all PEs."""
     if runs(turn) and read_epoch(loop_at(turn.state).due, turn.number) != 0:
         for word in lanes(0, SET_WORDS):
             add_shared(words_at(barrier, 0), word, read_epoch(turn.words, word))
@@ -70,7 +71,7 @@ def add_others(ctx, turn: Turn, barrier: GridBarrier):
 
 
 def end_turn(ctx, turn: Turn):
-    """After the sweeps of a turn, by one block: end the loop or begin another turn.  A kernel of int64 elements."""
+    """The kernel after a turn, of one block and int64 elements: end the loop or begin another turn."""
     loop = loop_at(turn.state)
     ended, before = decide(turn), read_epoch(loop.before, 0) + SWEEPS
     more = ended == 0 and before < read_epoch(loop.stop, 0)

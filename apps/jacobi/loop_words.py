@@ -1,4 +1,4 @@
-"""The words of a loop of sweeps on the device: a record, for the host by its layout, for kernels by addresses."""
+"""The words of a loop of sweeps on the device: a structured dtype for the host, a record of addresses for kernels."""
 
 from typing import NamedTuple
 
@@ -8,20 +8,21 @@ from pennympi.kernels.block import static
 from pennympi.kernels.in_kernel import WORDS
 from pennympi.kernels.sweep.norm import COPIES, LEVEL_BYTES
 
-SWEEPS = 18  # of a turn of the loop: a multiple of 2 fields and 3 sets of words; each turn costs some us
+SWEEPS = 18  # sweeps of a turn: a multiple of 2 fields and of SETS; each turn costs some us
 SETS = 3
 
 
 class LoopWords(NamedTuple):
     """Addresses of the words of a loop.
 
-    before: sweeps before this turn;  stop: sweeps in all
-    valid:  sweeps that count;  ran: sweeps that ran;  epoch: exchanges before the loop
-    more:   1.0 while there is another turn
-    ended:  (SWEEPS + 2,) 1 if the loop has ended before that sweep of the turn
-    due:    (SWEEPS,) 1 if the norm of that sweep of the turn is due
-    sets:   (SETS, COPIES, WORDS) words for norms: of a sweep, of the sweep before it, and a set that is cleared
-    table:  for each sweep of the loop, 1 if its norm is due; later the norm
+    before: number of sweeps before this turn;  stop: number of sweeps of the loop
+    valid:  number of sweeps that count;  ran: number of sweeps that ran
+    epoch:  number of exchanges before the loop
+    more:   1.0 while another turn follows
+    ended:  (SWEEPS + 2,) for each sweep of the turn 1 if the loop ended before it
+    due:    (SWEEPS,) for each sweep of the turn 1 if its norm is due
+    sets:   (SETS, COPIES, WORDS) words for norms: of a sweep, of the previous sweep, and a set that is cleared
+    table:  for each sweep of the loop 1 if its norm is due, later the norm
     """
 
     before: int
@@ -37,20 +38,20 @@ class LoopWords(NamedTuple):
 
 
 def layout(n_sweeps: int) -> np.dtype:
-    """The words of a loop of ``n_sweeps`` sweeps at most, all 8 bytes, as a structured dtype."""
+    """The words of a loop of at most ``n_sweeps`` sweeps, of 8 bytes each, as a structured dtype."""
     shapes = {"ended": SWEEPS + 2, "due": SWEEPS, "sets": (SETS, COPIES, WORDS), "table": n_sweeps}
     kinds = {"more": "f8"}
     return np.dtype([(name, kinds.get(name, "i8"), shapes.get(name, ())) for name in LoopWords._fields])
 
 
-OFFSETS = LoopWords(*(field[1] for field in (layout(0).fields or {}).values()))  # in bytes
+OFFSETS = LoopWords(*(field[1] for field in (layout(0).fields or {}).values()))  # bytes from the start of the words
 
 
 def loop_at(state):
-    """The words of the loop at an address."""
+    """The addresses of the words of a loop, which begin at ``state``."""
     return LoopWords(*tuple(state + OFFSETS[k] for k in static(len(OFFSETS))))
 
 
 def set_of(loop: LoopWords, number):
-    """Address of the set of words for the norm of a sweep of the turn."""
+    """Address of the set of words for the norm of sweep ``number`` of the turn."""
     return loop.sets + number % SETS * LEVEL_BYTES

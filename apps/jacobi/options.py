@@ -1,4 +1,4 @@
-"""The command line.  Every rank parses it, PE 0 prints messages."""
+"""The command line.  Every rank parses it; PE 0 prints messages."""
 
 import argparse
 import os
@@ -18,7 +18,7 @@ from .solver import has_exchange
 
 DEFAULT = Problem(nx=1024, ny=1024)
 GPU_SIZE = 16384  # of nx and ny on GPUs
-FIXED = ("nx", "ny", "dtype", "bc")  # a restart cannot change these
+FIXED = ("nx", "ny", "dtype", "bc")  # options that a restart cannot change
 WRITTEN = ("checkpoint", "output", "plot", "timeline")
 
 
@@ -27,13 +27,13 @@ def _table(title: str, rows: Iterable[tuple[Any, str]]) -> str:
 
 
 def _epilog() -> str:
-    how = _table("variants:", [(name, row.sentence) for name, row in variants.TABLE.items()])
-    compared = _table("what --verify compares:", [(name, check.sentence) for name, check in verify.TABLE.items()])
-    return "\n\n".join([how, compared, _table("exit status:", STATUSES.items())])
+    ways = _table("variants:", [(name, row.sentence) for name, row in variants.TABLE.items()])
+    checks = _table("checks of --verify:", [(name, check.sentence) for name, check in verify.TABLE.items()])
+    return "\n\n".join([ways, checks, _table("exit status:", STATUSES.items())])
 
 
 def parser(comm: Any) -> argparse.ArgumentParser:
-    """The options.  Those of the problem have no default here, because a restart takes their values from its file."""
+    """The parser.  An option of the problem has no default in it, since a restart takes the value from its file."""
     p = Parser(
         comm,
         prog="pennympi-jacobi",
@@ -49,49 +49,52 @@ def parser(comm: Any) -> argparse.ArgumentParser:
         kind: dict[str, Any] = {"type": RANGES[name]} if name in RANGES else {"choices": CHOICES[name]}
         on_gpus = f"; on GPUs {GPU_SIZE}" if name in ("nx", "ny") else ""
         default = f"{getattr(DEFAULT, name)}{on_gpus}"
-        g.add_argument(f"--{name}", default=argparse.SUPPRESS, help=f"{text} ({default})", **kind)
+        g.add_argument(f"--{name}", default=argparse.SUPPRESS, help=f"{text} (default: {default})", **kind)
 
-    of_problem("nx", "columns, 2 of them fixed")
-    of_problem("ny", "rows, 2 of them halo")
-    of_problem("niter", "largest number of sweeps")
-    of_problem("tol", "stop when the norm is at most this")
-    of_problem("nccheck", "sweeps from one norm to the next")
+    of_problem("nx", "number of columns; the first and the last one are fixed")
+    of_problem("ny", "number of rows; the first and the last one repeat rows of the ring")
+    of_problem("niter", "the most sweeps")
+    of_problem("tol", "stop when the L2 norm of the change of a sweep is at most this")
+    of_problem("nccheck", "number of sweeps from a norm to the next")
     of_problem("dtype", "dtype of the field")
-    of_problem("bc", "which sine the fixed columns hold")
-    add = p.add_argument_group("how").add_argument
-    add("--backend", choices=("auto", "host", "cuda"), default="auto", help="where to run (%(default)s)")
-    text = "how to sweep and exchange, see below (%(default)s)"
+    of_problem("bc", "the sine of the fixed columns: of NVIDIA's sample, or of the ring's own period")
+    add = p.add_argument_group("execution").add_argument
+    text = "host: CPUs; cuda: GPUs; auto: GPUs if there are any (default: %(default)s)"
+    add("--backend", choices=("auto", "host", "cuda"), default="auto", help=text)
+    text = "the way to sweep and exchange, see below (default: %(default)s)"
     add("--variant", choices=variants.TABLE, default=variants.DEFAULT, help=text)
     add = p.add_argument_group("checkpoints").add_argument
-    text = "write one every --checkpoint-every sweeps, and at the end"
+    text = "write a checkpoint every --checkpoint-every sweeps, and at the end (default: none)"
     add("--checkpoint", type=Path, metavar="FILE.h5", help=text)
-    add("--checkpoint-every", type=at_least(1), default=10_000, metavar="N", help="(%(default)s)")
-    text = "go on from a file, on any number of PEs; without FILE, from that of --checkpoint, if it exists"
-    add("--restart", type=Path, nargs="?", const=True, metavar="FILE.h5", help=text)
+    text = "number of sweeps from a checkpoint to the next (default: %(default)s)"
+    add("--checkpoint-every", type=at_least(1), default=10_000, metavar="N", help=text)
+    text = "continue from a file, on any number of PEs; without FILE from the file of --checkpoint, if it exists"
+    add("--restart", type=Path, nargs="?", const=True, metavar="FILE.h5", help=f"{text} (default: no)")
     add = p.add_argument_group("results").add_argument
-    text = "compare the result and print PASS or FAIL, see below (serial)"
+    text = "check the result and print PASS or FAIL, see below (without a name: serial; default: no)"
     add("--verify", choices=verify.TABLE, nargs="?", const="serial", help=text)
-    add("--no-serial", action="store_true", help="time the solve alone, not one PE, sweeps and exchanges")
-    add("--csv", action="store_true", help="print NVIDIA's csv line and nothing else")
-    add("--output", type=Path, metavar="FILE.h5", help="write the field and the history of norms")
-    add("--plot", type=Path, metavar="FILE.png", help="draw the field and the history of norms")
-    text = "draw the streams of one sweep of PE 0 (not with device, single, blocked, resident, auto)"
+    text = "measure only the solve, not the time of one PE, and not what of the exchange is hidden (default: no)"
+    add("--no-serial", action="store_true", help=text)
+    add("--csv", action="store_true", help="print only the csv line of NVIDIA's sample (default: no)")
+    add("--output", type=Path, metavar="FILE.h5", help="write the field and the history of norms (default: none)")
+    add("--plot", type=Path, metavar="FILE.png", help="draw the field and the history of norms (default: none)")
+    text = "draw the streams of a sweep of PE 0, not with device, single, blocked, resident and auto (default: none)"
     add("--timeline", type=Path, metavar="FILE.svg", help=text)
     return p
 
 
 def parse(comm: Any, argv: list[str] | None = None) -> tuple[argparse.Namespace, Problem, Outcome]:
-    """The options, the problem, and what has been done of it.  Collective.
+    """The options, the problem, and the outcome so far.  Collective.
 
-    Exits on every rank if something is wrong: with status 2, or 1 if it is the file to restart from.
+    Exits on every rank if an option is wrong: with status 1 if the file of --restart is wrong, else with status 2.
     """
     options = parser(comm).parse_args(argv)
-    given = {one.name: getattr(options, one.name) for one in fields(Problem) if hasattr(options, one.name)}
+    chosen = {item.name: getattr(options, item.name) for item in fields(Problem) if hasattr(options, item.name)}
     known, outcome = _saved(comm, options)
     for name in FIXED:
-        if options.restart and given.get(name, getattr(known, name)) != getattr(known, name):
-            fail(comm, f"{options.restart} holds --{name} {getattr(known, name)}: leave --{name} {given[name]} out")
-    problem = Problem(**asdict(known) | given)
+        if options.restart and chosen.get(name, getattr(known, name)) != getattr(known, name):
+            fail(comm, f"{options.restart} holds --{name} {getattr(known, name)}: leave --{name} {chosen[name]} out")
+    problem = Problem(**asdict(known) | chosen)
     error = comm.bcast(_first_error(options, problem, outcome, comm.size) if comm.rank == 0 else None)
     if error:
         fail(comm, error)
@@ -99,12 +102,12 @@ def parse(comm: Any, argv: list[str] | None = None) -> tuple[argparse.Namespace,
 
 
 def _saved(comm: Any, options: argparse.Namespace) -> tuple[Problem, Outcome]:
-    """What is in the file to restart from, or the defaults; sets options.restart to its name."""
+    """The problem and outcome in the file of --restart, or the defaults.  Sets options.restart to the file's name."""
     if not options.restart:
         return DEFAULT, Outcome()
     is_optional = options.restart is True  # the file of --checkpoint, which exists from the second run on
     if is_optional and not options.checkpoint:
-        fail(comm, "--restart without a file takes the one of --checkpoint: name a file for one of the two")
+        fail(comm, "--restart without a file takes the file of --checkpoint: give a file to one of the two")
     path = options.checkpoint if is_optional else options.restart
     exists = comm.bcast(os.path.lexists(path) if comm.rank == 0 else None)
     if not exists and not is_optional:
@@ -119,7 +122,7 @@ def _saved(comm: Any, options: argparse.Namespace) -> tuple[Problem, Outcome]:
 
 
 def _first_error(options: argparse.Namespace, problem: Problem, outcome: Outcome, n_pes: int) -> str:
-    """Why the run cannot be done, or "".  It tries whether the files can be written."""
+    """The reason why the run is impossible, or "".  Also tries to write the files."""
     if problem.ny - 2 < n_pes:
         return f"{problem.ny - 2} inner rows (ny - 2) cannot be shared by {n_pes} PEs: use a larger --ny or fewer PEs"
     if outcome.iterations >= problem.niter:

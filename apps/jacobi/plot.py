@@ -12,15 +12,15 @@ MAX_PIXELS = 1024
 
 
 def sampled(solver: Solver) -> np.ndarray:
-    """Some rows and columns of the field, enough for a picture, on every PE.  Collective."""
+    """At most MAX_PIXELS rows and columns of the field, on every PE.  Collective."""
     fields, stride = solver.fields, max(1, -(-max(solver.problem.nx, solver.problem.ny) // MAX_PIXELS))
-    mine = fields.own()[-fields.first % stride :: stride, ::stride].copy()
-    parts = sorted(solver.team.gather((fields.first, mine)), key=lambda part: part[0])
+    own = fields.own()[-fields.first % stride :: stride, ::stride].copy()
+    parts = sorted(solver.team.gather((fields.first, own)), key=lambda part: part[0])
     return np.concatenate([rows for _, rows in parts])
 
 
 def draw(path: Path, problem: Problem, rows: np.ndarray, history: list[tuple[int, float]], title: str) -> None:
-    """Write the PNG.  rows: what ``sampled`` returned"""
+    """Write the PNG.  rows: the result of ``sampled``"""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(11, 4.6), layout="constrained")

@@ -1,4 +1,4 @@
-"""One run of the program: solve, write, verify, report."""
+"""A run of the program: solve, write, verify, report."""
 
 import sys
 import time
@@ -23,7 +23,7 @@ from .variants import heap_bytes, make_solver
 
 
 def program(comm: Any, argv: list[str] | None) -> int:
-    """Run with these arguments (None: the command line's) and return the exit status.  Collective."""
+    """Run with these arguments (None: those of the command line).  Returns the exit status.  Collective."""
     options, problem, outcome = parse(comm, argv)
     try:
         team = pennympi.init(comm, backend=options.backend, heap_bytes=heap_bytes(problem, comm.size))
@@ -34,7 +34,7 @@ def program(comm: Any, argv: list[str] | None) -> int:
             sizes: dict[str, Any] = {name: GPU_SIZE for name in ("nx", "ny") if not hasattr(options, name)}
             problem = replace(problem, **sizes)
         why = verify.TABLE[options.verify].why_not(team, problem) if options.verify else ""
-        wrong = next((f"--verify {options.verify}: {one}" for one in team.gather(why) if one), "")
+        wrong = next((f"--verify {options.verify}: {reason}" for reason in team.gather(why) if reason), "")
         try:
             solver = None if wrong else make_solver(team, problem, options.variant)
         except (pennympi.SymmetricHeapExhausted, ValueError) as error:
@@ -50,7 +50,7 @@ def program(comm: Any, argv: list[str] | None) -> int:
 
 
 def _run(solver: Solver, options: Namespace, outcome: Outcome) -> int:
-    """The exit status, the same on every PE.  Collective."""
+    """Run after the checks.  Returns the exit status, the same on every PE.  Collective."""
     team, problem = solver.team, solver.problem
 
     def say(*lines: str) -> None:
@@ -74,10 +74,10 @@ def _run(solver: Solver, options: Namespace, outcome: Outcome) -> int:
             run_on_pe0(team.comm, lambda: timeline.draw(options.timeline, title, work))
     if options.restart:
         storage.resume(solver, options.restart)
-        say(f"Going on from iteration {began_at} of {options.restart}")
+        say(f"Continuing from iteration {began_at} of {options.restart}")
     else:
         solver.reset()
-    say(report.header(problem, problem.niter), *filter(None, [solver.how]))
+    say(report.header(problem, problem.niter), *filter(None, [solver.engine_line]))
     runtime_s = _solve(solver, options, outcome, show, on_norm)
     sweeps = outcome.iterations - began_at
     serial_s = sweep_s * sweeps
@@ -108,9 +108,9 @@ def _run(solver: Solver, options: Namespace, outcome: Outcome) -> int:
 def _time_serial(
     solver: Solver, variant: str, show: bool, on_norm: OnNorm, say: Callable[..., None]
 ) -> tuple[float, str]:
-    """Seconds of a sweep on PE 0 alone, while the others sleep, and by which variant.  Collective.
+    """(seconds of a sweep on PE 0 while the other PEs sleep, the variant's name); (0.0, "") if memory is too small.
 
-    (0.0, "") if a PE's memory is too small.
+    Collective.
     """
     team, problem = solver.team, solver.problem
     if not serial.reserve(team, problem):
@@ -126,13 +126,13 @@ def _time_serial(
 
 
 def _solve(solver: Solver, options: Namespace, outcome: Outcome, show: bool, on_norm: OnNorm) -> float:
-    """Sweep until the solve ends.  Returns the seconds that the sweeps of the slowest PE took.  Collective."""
+    """Sweep until the solve ends.  Returns the seconds of the sweeps on the slowest PE.  Collective."""
     comm, niter, seconds = solver.team.comm, solver.problem.niter, 0.0
-    every = options.checkpoint_every if options.checkpoint else niter
+    period = options.checkpoint_every if options.checkpoint else niter
     comm.Barrier()
     while outcome.reason == "iterations" and outcome.iterations < niter:
         start, done = time.perf_counter(), outcome.iterations
-        solver.run(show, on_norm, outcome, min(niter, done - done % every + every))
+        solver.run(show, on_norm, outcome, min(niter, done - done % period + period))
         seconds += time.perf_counter() - start
         if options.checkpoint and outcome.reason != "diverged":
             complaint = storage.save(solver, outcome, options.checkpoint)

@@ -1,4 +1,4 @@
-"""The same sweeps on one PE alone: what speedup refers to, and what ``--verify serial`` compares with."""
+"""The same sweeps on one PE, for the speedup and for ``--verify serial``."""
 
 import time
 from contextlib import suppress
@@ -16,16 +16,16 @@ from .problem import Problem
 from .solver import OnNorm, Solver
 from .variants import TABLE, heap_bytes, make_solver, two_fields_bytes
 
-HOST_SWEEPS = 50  # that a CPU does at most to time them
+HOST_SWEEPS = 50  # the most sweeps that a CPU does for their time
 
 
 def fits(team: Any, problem: Problem) -> bool:
-    """Whether three fields, and on a CPU two copies of the result, fit on this PE, with a tenth of its memory free."""
+    """True if three fields, and on a CPU two copies of the result, fit on this PE, with a tenth of its memory free."""
     return (5 if team.backend == "host" else 3) * problem.field_bytes < 0.9 * free_bytes(team)
 
 
 def reserve(team: Any, problem: Problem) -> bool:
-    """Whether the solve ``fits`` on all PEs.  Makes the heap of GPUs as large, which only all PEs can do.  Collective."""
+    """True if the solve ``fits`` on all PEs.  Enlarges the heap of GPUs, which only all PEs can do.  Collective."""
     if not all(team.gather(fits(team, problem))):
         return False
     if team.backend == "cuda":
@@ -53,10 +53,7 @@ def solve(
     initial: np.ndarray | None = None,
     variant: str = "single",
 ) -> Alone:
-    """A solve on this PE, after ``reserve``, by the variant if it is one of ``chunks.py`` and can run, else ``single``.
-
-    Nothing is collective.
-    """
+    """A solve on this PE, after ``reserve``, by the variant if it is a ``Chunks`` and can run, else by ``single``."""
     with pennympi.init(MPI.COMM_SELF, backend=team.backend, heap_bytes=heap_bytes(problem, 1)) as alone:
         solver, variant = _solver(alone, problem, variant)
         solver.warm_up(show)
@@ -69,7 +66,7 @@ def solve(
 
 
 def _solver(alone: Any, problem: Problem, variant: str) -> tuple[Solver, str]:
-    """The solver, and its variant: a grid on one PE may be too large for the resident engine."""
+    """The solver, and its variant's name: a grid on one PE may be too large for the resident engine."""
     if issubclass(TABLE[variant].Variant, Chunks):  # type: ignore[attr-defined]
         with suppress(ValueError):
             return make_solver(alone, problem, variant), variant

@@ -1,7 +1,7 @@
-"""Checkpoints and results: HDF5 files of the grid's field, whole or absent, which any number of PEs read again.
+"""Checkpoints and results: HDF5 files of the grid's field, whole or absent, which any number of PEs can read.
 
 A file holds the dataset /field (ny - 2, nx - 2), the points that are not fixed; and as attributes the problem, the
-iterations, and the history of norms as JSON [[iteration, norm], ...].  HDF5 keeps checksums of all of it.
+number of iterations, and the history of norms as JSON [[iteration, norm], ...].  HDF5 keeps checksums of all of them.
 """
 
 import json
@@ -18,56 +18,57 @@ from ..program.outcome import Outcome
 from .problem import CHOICES, RANGES, Problem
 from .solver import Solver
 
-FORMAT = "pennympi jacobi 6"  # files of earlier ones can't be read
-WRITE_ERRORS = (OSError, RuntimeError)  # h5py raises RuntimeError if it meets a full disk when it closes a file
+FORMAT = "pennympi jacobi 6"  # files of earlier formats can't be read
+WRITE_ERRORS = (OSError, RuntimeError)  # h5py raises RuntimeError if the disk is full when it closes a file
 
 
 class Unreadable(ValueError):
-    """A file that holds no run to go on from.  The message says why."""
+    """A file from which no run can continue.  The message says why."""
 
 
 def save(solver: Solver, outcome: Outcome, path: Path) -> str:
-    """Write the field and its history; an older file stays until the new one is on the disk.  Collective.
+    """Write the field and its history.  An older file stays until the new file is on the disk.  Collective.
 
-    Returns why the file could not be written, or "", on every PE.
+    Returns on every PE the reason why the file could not be written, or "".
     """
-    facts = asdict(solver.problem) | {"format": FORMAT, "iterations": outcome.iterations}
+    attributes = asdict(solver.problem) | {"format": FORMAT, "iterations": outcome.iterations}
     error = ""
     try:
-        solver.fields.grid.save(path, field=solver.fields.old, history=json.dumps(outcome.history), **facts)
+        solver.fields.grid.save(path, field=solver.fields.old, history=json.dumps(outcome.history), **attributes)
     except WRITE_ERRORS as failure:
         error = in_words(failure)
     return str(solver.team.comm.bcast(error))
 
 
 def read(comm: Any, path: Path) -> tuple[Problem, Outcome]:
-    """What a file solves, and how far.  Collective.  Raises Unreadable on all PEs.
+    """The problem and the outcome in a file.  Collective.  Raises Unreadable on all PEs.
 
-    PE 0 checks every fact and every point, before any PE goes on.
+    PE 0 checks every attribute and every point before any PE continues.
     """
-    found, error = None, ""
+    run, error = None, ""
     if comm.rank == 0:
         try:
-            found = _checked(path)
-        except Exception as failure:  # whatever the file holds, the others hear of it
+            run = _checked(path)
+        except Exception as failure:  # of any type, so that PE 0 always reports to the other PEs
             error = in_words(failure) or type(failure).__name__
-    found, error = comm.bcast((found, error))
-    if error or found is None:
+    run, error = comm.bcast((run, error))
+    if error or run is None:
         raise Unreadable(error)
-    return found
+    return run
 
 
 def _checked(path: Path) -> tuple[Problem, Outcome]:
-    import h5py  # which takes a while, and most runs read no file
+    import h5py  # slow, and most runs read no file
 
     if reason := _why_no_file(path):
         raise ValueError(reason)
     with h5py.File(path, locking=False) as file:
-        if _fact(file, "format", str) != FORMAT:
+        if _attribute(file, "format", str) != FORMAT:
             raise ValueError(f"it is no file of the format {FORMAT!r}: another program or version wrote it")
-        problem = Problem(**{one.name: _value(one.name, _fact(file, one.name, one.type)) for one in fields(Problem)})
+        values = {item.name: _value(item.name, _attribute(file, item.name, item.type)) for item in fields(Problem)}
+        problem = Problem(**values)
         _check_field(file.get("field"), problem)
-        iterations, history = _fact(file, "iterations", int), json.loads(_fact(file, "history", str))
+        iterations, history = _attribute(file, "iterations", int), json.loads(_attribute(file, "history", str))
         if not 1 <= iterations <= problem.niter:
             raise ValueError(f"its iterations are {iterations}, and not from 1 to {problem.niter}")
         if not _is_history(history, iterations):
@@ -75,8 +76,8 @@ def _checked(path: Path) -> tuple[Problem, Outcome]:
     return problem, Outcome(iterations, "iterations", [(iteration, norm) for iteration, norm in history])
 
 
-def _fact(file: Any, name: str, kind: Any) -> Any:
-    """An attribute of a file.  Raises ValueError unless it is there, and of the kind."""
+def _attribute(file: Any, name: str, kind: Any) -> Any:
+    """An attribute of a file.  Raises ValueError unless the file has it, with the type ``kind``."""
     value = file.attrs.get(name)
     if isinstance(value, np.generic):
         value = value.decode() if isinstance(value, bytes) else value.item()
@@ -86,7 +87,7 @@ def _fact(file: Any, name: str, kind: Any) -> Any:
 
 
 def _value(name: str, value: Any) -> Any:
-    """A value of the problem.  Raises ValueError, or as the option of that name does."""
+    """A value of the problem.  Raises ValueError, or as the type of the option with this name."""
     if name in RANGES:
         return RANGES[name](repr(value))
     if value not in CHOICES[name]:
@@ -95,7 +96,7 @@ def _value(name: str, value: Any) -> Any:
 
 
 def _check_field(data: Any, problem: Problem) -> None:
-    """Raise ValueError, or OSError of HDF5's checksums, unless it is a field of the problem."""
+    """Raise ValueError unless the dataset is a field of the problem, or OSError if a checksum is wrong."""
     shape = problem.ny - 2, problem.nx - 2
     wanted = f"{shape[0]} x {shape[1]} of {problem.dtype}, with checksums"
     if getattr(data, "shape", None) != shape or data.dtype != problem.dtype or not data.fletcher32:
@@ -106,7 +107,7 @@ def _check_field(data: Any, problem: Problem) -> None:
 
 
 def _is_history(history: Any, iterations: int) -> bool:
-    pairs = isinstance(history, list) and all(isinstance(one, list) and len(one) == 2 for one in history)
+    pairs = isinstance(history, list) and all(isinstance(pair, list) and len(pair) == 2 for pair in history)
     if not pairs or not all(type(k) is int and type(norm) is float and 0 <= norm < math.inf for k, norm in history):
         return False
     rising = [-1, *(k for k, _ in history), iterations]
@@ -114,9 +115,9 @@ def _is_history(history: Any, iterations: int) -> bool:
 
 
 def resume(solver: Solver, path: Path) -> None:
-    """Set the solver to the field in a file, of which each PE reads its rows.  Collective.
+    """Set the solver to the field in a file; each PE reads its rows.  Collective.
 
-    Raises Unreadable on every PE if one can't read it.
+    Raises Unreadable on every PE if a PE can't read the file.
     """
     solver.reset()
     grid, field = solver.fields.grid, solver.fields.old
@@ -129,7 +130,7 @@ def resume(solver: Solver, path: Path) -> None:
 
 
 def why_unwritable(path: Path) -> str:
-    """Why a file cannot be written there, or "".  It tries, because permissions alone do not decide it."""
+    """The reason why a file cannot be written, or "", by a trial: permissions alone do not decide it."""
     try:
         if reason := _why_no_file(path):
             return reason
@@ -148,6 +149,6 @@ def _why_no_file(path: Path) -> str:
 
 
 def in_words(error: Exception) -> str:
-    """An error as part of one line.  HDF5's messages are long; the reason that the system gave is taken from them."""
+    """An error as part of a line.  Of HDF5's long messages it keeps the system's error message."""
     reason = re.search("error message = '([^']+)'", str(error))
     return " ".join((reason[1] if reason else getattr(error, "strerror", None) or str(error)).split()).lower()

@@ -3,7 +3,8 @@
     mpirun -np 4 python -m apps.poisson --verify
     mpirun -np 4 python -m apps.poisson --shape 255x255x255 --output u.h5
 
-f is that of a known solution, which --verify compares with.  Installed it is python -m pennympi.apps.poisson.
+f is the right-hand side of a known solution, with which --verify compares u.
+From an installed package: mpirun -np 4 python -m pennympi.apps.poisson
 """
 
 import argparse
@@ -22,11 +23,12 @@ from . import manufactured
 from .solver import Problem, Solver
 
 TOL = {"float32": 1e-5, "float64": 1e-8}
-FIELDS, BESIDE, SPARE_BYTES = 5, 48, 64 << 20  # of the heap: fields, halos and gaps of a row, the rest
+# A heap has room for FIELDS fields, with PADDING more points along each dimension for halos and gaps, and SPARE_BYTES.
+FIELDS, PADDING, SPARE_BYTES = 5, 48, 64 << 20
 
 
 def shape(text: str) -> tuple[int, ...]:
-    """The type of a shape, such as 64x64x64."""
+    """The type of --shape."""
     numbers = tuple(int(n) for n in text.split("x"))
     if len(numbers) not in (2, 3) or min(numbers) < 2:
         raise ValueError
@@ -34,38 +36,38 @@ def shape(text: str) -> tuple[int, ...]:
 
 
 def options(comm: Any, argv: list[str] | None) -> tuple[Problem, argparse.Namespace]:
-    """The problem of the command line, and the other options."""
+    """The problem of the command line, and all options."""
     parser = Parser(comm, prog="python -m apps.poisson", description=__doc__.partition(",")[0], allow_abbrev=False)
     add = parser.add_argument
-    text = "number of points along each of two or three dimensions (default: 63x63x63)"
-    add("--shape", type=shape, default=(63, 63, 63), metavar="N", help=text)
-    text = "dimensions that wrap around, such as xz (default: none)"
+    text = "number of points along x, y and perhaps z (default: 63x63x63)"
+    add("--shape", type=shape, default=(63, 63, 63), metavar="NxNxN", help=text)
+    text = "periodic dimensions, such as xz (default: none)"
     add("--periodic", default="", metavar="AXES", help=text)
     add("--dtype", choices=TOL, default="float64", help="dtype of the fields (default: %(default)s)")
-    text = "norm of the residual over that of the right-hand side at which to stop (default: 1e-8; float32: 1e-5)"
+    text = "stop when the residual's norm over the right-hand side's is at most this (default: 1e-8; float32: 1e-5)"
     add("--tol", type=not_negative, help=text)
-    add("--niter", type=at_least(1), default=10000, metavar="N", help="most iterations (default: %(default)s)")
+    add("--niter", type=at_least(1), default=10000, metavar="N", help="the most iterations (default: %(default)s)")
     add("--verify", action="store_true", help="compare u with the known solution: PASS or FAIL (default: no)")
     text = "file for u, and FILE.h5.xdmf for ParaView (default: none)"
     add("--output", metavar="FILE.h5", help=text)
-    given = parser.parse_args(argv)
-    axes, tol = "xyz"[: len(given.shape)], TOL[given.dtype] if given.tol is None else given.tol
-    if set(given.periodic) - set(axes):
-        parser.error(f"--periodic must be made of the letters {axes}, got {given.periodic}")
+    args = parser.parse_args(argv)
+    axes, tol = "xyz"[: len(args.shape)], TOL[args.dtype] if args.tol is None else args.tol
+    if set(args.periodic) - set(axes):
+        parser.error(f"--periodic must be made of the letters {axes}, got {args.periodic}")
     try:
-        return Problem(given.shape, tuple(axis in given.periodic for axis in axes), given.dtype, tol, given.niter), given
+        return Problem(args.shape, tuple(axis in args.periodic for axis in axes), args.dtype, tol, args.niter), args
     except ValueError as error:
         parser.error(str(error))
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Run with these arguments (None: the command line's).  Returns 0; 1 for FAIL, and if the solve diverges."""
+    """Run with these arguments (None: those of the command line).  Returns 0; 1 after FAIL, or if the solve diverges."""
     comm = MPI.COMM_WORLD
-    problem, given = options(comm, argv)
-    field_bytes = math.prod(n + BESIDE for n in problem.shape) * np.dtype(problem.dtype).itemsize
+    problem, args = options(comm, argv)
+    field_bytes = math.prod(n + PADDING for n in problem.shape) * np.dtype(problem.dtype).itemsize
     with pennympi.init(comm, heap_bytes=FIELDS * field_bytes // comm.size + SPARE_BYTES) as team:
         solver = Solver(team, problem)
-        for _ in range(2 if team.backend == "cuda" else 1):  # there the first solve loads kernels and captures loops
+        for _ in range(2 if team.backend == "cuda" else 1):  # on GPUs the first solve loads kernels and captures loops
             solver.set_f(manufactured.right_side(solver.grid, problem))
             team.barrier()
             team.synchronize()
@@ -79,12 +81,12 @@ def main(argv: list[str] | None = None) -> int:
             f"{len(norms)} iterations, residual {norms[-1]:.3e}, {problem.tol:g} wanted",
             f"{seconds:.4g} s, {us:.1f} us an iteration, {math.prod(problem.shape) / us / 1e3:.4g} GLUP/s",
         ]
-        if given.verify and passed:
+        if args.verify and passed:
             passed, line = manufactured.judge(solver)
             lines.append(f"{'PASS' if passed else 'FAIL'}: {line}")
-        if given.output:
+        if args.output:
             solver.fields["u"] *= solver.unit
-            solver.grid.save(given.output, u=solver.fields["u"])
+            solver.grid.save(args.output, u=solver.fields["u"])
         if team.me == 0:
             print(*lines, sep="\n", flush=True)
         solver.free()

@@ -1,6 +1,6 @@
 """The kernels of conjugate gradients.  A block takes whole rows of the part, along z; its threads go along a row.
 
-``product`` makes each product that a sum takes, so that no compiler fuses the two: both devices compute the same bits.
+Products that are terms of a sum are ``product``, so that no compiler fuses the two: both devices compute the same bits.
 """
 
 from typing import NamedTuple
@@ -10,16 +10,16 @@ from pennympi.kernels.in_kernel import MAX_VALUES, WORDS_BYTES, add_to_bins, add
 
 from .sums import Sums, last_square, ratio
 
-MOST_IN_BLOCK = MAX_VALUES // 4  # values that a block may add where it is one thread: see in_kernel/exact.py
+MOST_IN_BLOCK = MAX_VALUES // 4  # the most values that a block of one thread may add: see in_kernel/exact.py
 
 
 class Part(NamedTuple):
-    """This PE's part of the grid.  A grid of two dimensions is one plane.
+    """This PE's part of the grid.  A grid of two dimensions is a plane of dimensions y and z.
 
     nx, ny, nz: number of own points along each dimension
     first:      index of the first own point in a field
-    plane, row: distance between neighbours along x and along y, in elements
-    wx, wy, wz: weights of the three differences; wx of a plane is 0
+    plane, row: number of elements between neighbours along x, and along y
+    wx, wy, wz: weights of the differences along x, y and z; wx of a plane is 0
     """
 
     nx: int
@@ -54,7 +54,7 @@ def points(part: Part, row):
 
 
 def applied(part: Part, u, i):
-    """A u at a point: -laplace(u), scaled."""
+    """A u at point i: -laplace(u), scaled.  i: index in a field"""
     twice = load(u, i) + load(u, i)
     x = product(real(part.wx), twice - (load(u, i - part.plane) + load(u, i + part.plane)))
     y = product(real(part.wy), twice - (load(u, i - part.row) + load(u, i + part.row)))
@@ -62,7 +62,7 @@ def applied(part: Part, u, i):
 
 
 def add_product(bins, x, y):
-    """The bins with x * y added, which is rounded once, to float64."""
+    """The bins with x * y added; the product is rounded once, to float64."""
     return add_to_bins(bins, (1.0 * x) * (1.0 * y))
 
 

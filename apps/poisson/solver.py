@@ -16,19 +16,21 @@ from . import kernels
 from .kernels import MOST_IN_BLOCK, Part, Vectors
 from .sums import Sums, end_iteration, floats
 
-BLOCKS, THREADS, WARP = {"host": 1, "cuda": 132 * 8}, 256, 32  # of a launch
+BLOCKS, THREADS, WARP = {"host": 1, "cuda": 132 * 8}, 256, 32  # blocks of a launch; threads of a block, and of a warp
 
 
 @dataclass
 class Problem:
     """-laplace(u) = f on the unit square or cube.
 
-    shape:    number of points by dimension, two or three; the last dimension is contiguous in memory
-    periodic: by dimension.  Where it is not, u is 0 at distance h from the first and the last point, h = 1 / (n + 1)
-    dtype:    of the fields; dot products are sums in float64
-    tol:      norm of the residual, over that of f, at which the iterations end
-    niter:    largest number of iterations;  replace: number of those after which the residual is computed anew from u
-    Raises ValueError for what can't be solved.
+    shape:    number of points by dimension, of two or three dimensions; the last dimension is contiguous in memory
+    periodic: True, by dimension, if the last point is next to the first.  Else u is 0 at distance h = 1 / (n + 1) from
+              the first and the last point
+    dtype:    dtype of the fields; dot products are sums in float64
+    tol:      the iterations end when the norm of the residual over the norm of f is at most ``tol``
+    niter:    the most iterations
+    replace:  number of iterations after which the residual is computed from u; 0: never
+    Raises ValueError if the problem can't be solved.
     """
 
     shape: tuple[int, ...]
@@ -40,18 +42,18 @@ class Problem:
 
     def __post_init__(self) -> None:
         if all(self.periodic):
-            raise ValueError("u is known up to a constant where all dimensions wrap around: let one of them have ends")
+            raise ValueError("all dimensions are periodic, so a constant could be added to u: let one of them have ends")
         if self.shape[-1] > MOST_IN_BLOCK or math.prod(self.shape) > MAX_TOTAL:
             raise ValueError(f"give at most {MOST_IN_BLOCK} points in the last dimension, and {MAX_TOTAL} in all")
-        self.spacings = [1.0 / (n + (not around)) for n, around in zip(self.shape, self.periodic, strict=True)]
-        self.scale = min(self.spacings) ** 2  # the kernels' operator is -laplace times this
+        self.spacings = [1.0 / (n + (not periodic)) for n, periodic in zip(self.shape, self.periodic, strict=True)]
+        self.scale = min(self.spacings) ** 2  # the operator of the kernels is -laplace times ``scale``
 
 
 class Solver:
     """Conjugate gradients on a team.  All methods are collective.
 
-    unit: the kernels' u times this is u.  They solve for a right-hand side whose largest value is between 1/2 and 1, so
-          that the exact sums, which have fixed places, lose nothing; the factor is a power of two, hence exact
+    unit: u over the kernels' u, a power of two.  The kernels solve for a right-hand side whose largest value is between
+          1/2 and 1, so that the exact sums, whose bins have fixed units, lose no digits
     """
 
     def __init__(self, team: Any, problem: Problem):
@@ -71,14 +73,14 @@ class Solver:
         self._loop = cache(lambda most, below: team.plan_loop(self._iterate, self._value, below, most))
 
     def free(self) -> None:
-        """Free all symmetric memory, after everything enqueued has run on this PE and on its peers."""
+        """Free all symmetric memory, after all PEs have finished the work of their streams."""
         self.team.barrier(stream=self.stream)
         self.team.synchronize(self.stream)
         for array in (*self.fields.values(), self._sums.current):
             self.team.free(array)
 
     def _launch(self, step: Any, stream: Any) -> None:
-        """Enqueue a kernel that goes by rows."""
+        """Enqueue a kernel of ``kernels.BY_ROWS``."""
         part = self._args[0]
         n_rows = part.nx * part.ny
         blocks = max(-(-n_rows // (MOST_IN_BLOCK // part.nz)), min(n_rows, BLOCKS[self.team.backend]))
@@ -96,7 +98,7 @@ class Solver:
         self._end_iteration(1, self._sums, self._value, stream=stream, threads=WARP)
 
     def set_f(self, own: np.ndarray) -> None:
-        """Set the right-hand side, this PE's own points of f, and u to 0.  own: broadcast to ``grid.own``, in float64"""
+        """Set the right-hand side f, and u to 0.  own: this PE's own points of f, broadcast to ``grid.own``"""
         scaled = np.broadcast_to(np.asarray(own, np.float64), self.grid.own) * self.problem.scale
         largest = self.team.comm.allreduce(float(np.abs(scaled).max(initial=0.0)), op=MPI.MAX)
         self.unit = 2.0 ** math.frexp(largest)[1] if 0.0 < largest < math.inf else 1.0
@@ -108,7 +110,7 @@ class Solver:
         self.norm_of_f = self.residual() or 1.0
 
     def residual(self, done: int = 0) -> float:
-        """The norm of f - A u over that of f, which becomes r after ``done`` iterations.  The direction is kept."""
+        """Set r = f - A u after ``done`` iterations, without a change of p.  Returns the norm of r over the norm of f."""
         self._exchange_u(stream=self.stream)
         self._launch(kernels.compute_residual, self.stream)
         self._add_squares(stream=self.stream)
@@ -119,10 +121,10 @@ class Solver:
         return math.sqrt(floats(to_numpy(self._sums.history[done + 1 : done + 2]))[0]) / self.norm_of_f
 
     def run(self, show: Callable[[int, float], object] = lambda iterations, residual: None) -> list[float]:
-        """Iterate from u on until the residual is small enough or not finite, or ``niter`` iterations are done.
+        """Iterate from u until the residual is small enough or not finite, or ``niter`` iterations are done.
 
-        The host asks nothing in between, but where the residual is computed anew; then it calls ``show``.
-        Returns the norm of r over that of f after each iteration.
+        show: called with (number of iterations, residual) whenever the residual has been computed from u
+        Returns the norm of r over the norm of f after each iteration.
         """
         problem, norms, square = self.problem, list[float](), math.inf
         period, below = problem.replace or problem.niter, (problem.tol * self.norm_of_f) ** 2
@@ -134,7 +136,7 @@ class Solver:
             self._loop(min(period, problem.niter - done), below)(self.stream)
             self.team.synchronize(self.stream)
             *_, square = squares = floats(to_numpy(self._sums.history[done + 2 : int(self._sums.done[0]) + 2]))
-            norms += [math.sqrt(one) / self.norm_of_f for one in squares]
+            norms += [math.sqrt(square_of_r) / self.norm_of_f for square_of_r in squares]
             show(len(norms), norms[-1])
         return norms
 
@@ -145,7 +147,7 @@ class Solver:
 
 
 def part_of(grid: Any, field: Any, problem: Problem) -> Part:
-    """This PE's part, as it lies in a field."""
+    """This PE's part, with the strides of a field."""
     strides = [stride // field.itemsize for stride in field.strides]
     (nx, plane), (ny, row), (nz, _) = [(1, 0), *zip(grid.own, strides, strict=True)][-3:]
     weights = [0.0, *(problem.scale / h**2 for h in problem.spacings)][-3:]

@@ -7,10 +7,11 @@ from pennympi.kernels.in_kernel import WORDS, WORDS_BYTES, SumWords, as_float, r
 
 
 class Sums(NamedTuple):
-    """Exact sums, of WORDS words each, and the number of iterations that are done.
+    """Exact sums, of WORDS words each, and the number of iterations.
 
     current: p * A p and r * r of this iteration, over this PE's points and then over all points
-    history: r * r over all points; entry k + 1 is that after k iterations
+    history: r * r over all points; entry k + 1 is the sum after k iterations
+    done:    number of iterations
     """
 
     current: Words
@@ -19,18 +20,18 @@ class Sums(NamedTuple):
 
 
 def last_square(s: Sums):
-    """Address of the last r * r, which lies after the one before it."""
+    """Address of the last r * r in the history; the previous r * r precedes it."""
     return s.history + (read_epoch(s.done, 0) + 1) * WORDS_BYTES
 
 
 def ratio(a, b):
-    """Quotient of two sums; 0 where the divisor is 0: at the first iteration, and where no residual is left."""
+    """Quotient of two sums; 0 if the divisor is 0: at the first iteration, and after an exact solution."""
     dividend, divisor = read_sum(a), read_sum(b)
     return dividend / divisor if divisor > 0.0 else 0.0
 
 
 def end_iteration(ctx, s: Sums, value: Elements):
-    """Enter r * r in the history, and as the value on which the loop decides.  A kernel of float64, and of one block."""
+    """The kernel after an iteration, of one block and float64: copy r * r to the history, and to the loop's value."""
     copy(last_square(s) + WORDS_BYTES, s.current + WORDS_BYTES, WORDS_BYTES)
     sync()
     for i in lanes(0, 2 * WORDS):
@@ -41,5 +42,5 @@ def end_iteration(ctx, s: Sums, value: Elements):
 
 
 def floats(sums: Any) -> list[float]:
-    """Sums (n, WORDS) of the host as float64."""
+    """Sums (n, WORDS) on the host, as float64."""
     return [as_float(SumWords(*words[: len(SumWords._fields)])) for words in sums.tolist()]

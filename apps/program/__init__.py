@@ -1,1 +1,1 @@
-"""What the programs of all applications need: options, exit statuses, device arrays, NCCL."""
+"""The code that the programs share: options, exit statuses, progress, device arrays, NCCL."""

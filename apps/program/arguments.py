@@ -1,4 +1,4 @@
-"""Types of command line arguments, and a parser that prints on PE 0 only."""
+"""Types of options, and a parser that prints on PE 0 only."""
 
 import argparse
 import math
@@ -8,11 +8,11 @@ from typing import Any, NoReturn
 
 from .outcome import BAD_ARGUMENTS
 
-MOST = 2**31 - 1  # of a whole number
+MOST = 2**31 - 1  # the largest whole number
 
 
 def fail(comm: Any, message: str, status: int = BAD_ARGUMENTS) -> NoReturn:
-    """Print one line on PE 0 and exit.  All ranks must call it."""
+    """Print a line on PE 0 and exit.  Collective."""
     if comm.rank == 0:
         print(f"error: {message}", file=sys.stderr, flush=True)
     sys.exit(status)
@@ -34,7 +34,7 @@ class Parser(argparse.ArgumentParser):
 
 
 def at_least(least: int) -> Callable[[str], int]:
-    """The type of an integer from ``least`` to MOST."""
+    """The type of a whole number from ``least`` to MOST."""
 
     def whole(text: str) -> int:
         try:

@@ -1,4 +1,4 @@
-"""What differs between the arrays and devices of NumPy and CuPy."""
+"""One interface to the arrays and devices of NumPy and CuPy."""
 
 import os
 from contextlib import nullcontext
@@ -18,7 +18,7 @@ def array_module(team: Any) -> Any:
 
 
 def to_numpy(x: Any) -> np.ndarray:
-    """The array as NumPy: a copy of a CuPy array, or a NumPy array itself."""
+    """The array as a NumPy array: a copy of a CuPy array, or the array itself."""
     return x.get() if hasattr(x, "get") else x
 
 
@@ -28,7 +28,7 @@ def address(x: Any) -> int:
 
 
 class Processors(NamedTuple):
-    """What PEs run on.  kind: "GPU" or "core" """
+    """The processors of a team.  kind: "GPU" or "core" """
 
     kind: str
     number: int
@@ -38,8 +38,8 @@ def processors(team: Any) -> Processors:
     """The processors of all PEs of a team.  Collective."""
     is_gpu, host = team.backend == "cuda", MPI.Get_processor_name()
     own = {array_module(team).cuda.Device().pci_bus_id} if is_gpu else os.sched_getaffinity(0)
-    found = {(name, one) for name, numbers in team.gather((host, own)) for one in numbers}
-    return Processors("GPU" if is_gpu else "core", len(found))
+    of_team = {(name, processor) for name, of_pe in team.gather((host, own)) for processor in of_pe}
+    return Processors("GPU" if is_gpu else "core", len(of_team))
 
 
 def free_bytes(team: Any) -> int:
@@ -51,7 +51,7 @@ def free_bytes(team: Any) -> int:
 
 
 class Readback:
-    """Copies a small device array to the host in stream order, while the host goes on."""
+    """A copy of a small device array to the host, in stream order, while the host continues."""
 
     def __init__(self, team: Any, source: Any):
         self._source, self._cuda, self._event = source, team.backend == "cuda", None
@@ -77,7 +77,7 @@ class Readback:
 
 
 def named_range(team: Any, name: str) -> Any:
-    """A context manager: on a GPU, the work inside it has that name in the time line of Nsight Systems."""
+    """A context manager that gives the work inside it a name in the time line of Nsight Systems, on a GPU."""
     if team.backend == "host":
         return nullcontext()
     from cupyx.profiler import time_range
@@ -86,5 +86,5 @@ def named_range(team: Any, name: str) -> Any:
 
 
 def multiprocessors(team: Any) -> int:
-    """Multiprocessors of this PE's GPU."""
+    """Number of multiprocessors of this PE's GPU."""
     return int(array_module(team).cuda.Device().attributes["MultiProcessorCount"])

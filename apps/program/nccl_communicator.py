@@ -4,7 +4,7 @@ from typing import Any
 
 
 class Communicator:
-    """Making it is collective.  The first call of each kind takes a third of a second."""
+    """A communicator.  Making one is collective.  The first call of each kind takes a third of a second."""
 
     def __init__(self, team: Any):
         import nccl.core as nccl
@@ -15,7 +15,7 @@ class Communicator:
 
 
 def missing(team: Any) -> str:
-    """Why NCCL cannot be used; "" if it can.  Collective."""
+    """The reason why NCCL cannot be used, or "".  Collective."""
     if team.backend != "cuda":
         return "NCCL needs GPUs, and this is the host backend"
     try:
@@ -24,6 +24,6 @@ def missing(team: Any) -> str:
         return "nccl4py is not installed: pip install nccl4py"
     import cupy
 
-    here = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)["uuid"]
-    alone = len(set(team.comm.allgather(here))) == team.n_pes
-    return "" if alone else "NCCL needs a GPU for each PE, and here some share one"
+    device = cupy.cuda.runtime.getDeviceProperties(cupy.cuda.Device().id)["uuid"]
+    is_alone = len(set(team.comm.allgather(device))) == team.n_pes
+    return "" if is_alone else "NCCL needs a GPU for each PE, and some of these PEs share a GPU"

@@ -1,4 +1,4 @@
-"""When a solve ends, and the exit status of its program."""
+"""The end of a solve, and the exit status of its program."""
 
 import math
 from dataclasses import dataclass, field
@@ -17,11 +17,11 @@ STATUSES = {
 
 @dataclass
 class Outcome:
-    """How far a solve has come, and how it ended.
+    """The progress of a solve, and its end.
 
-    iterations: done, including those before a restart
+    iterations: number of iterations, with those before a restart
     reason:     "iterations" (no other reason so far), "converged" or "diverged"
-    history:    (iteration, norm) of every iteration whose norm was computed
+    history:    (iteration, norm) of each iteration whose norm was computed
     """
 
     iterations: int = 0
@@ -29,7 +29,7 @@ class Outcome:
     history: list[tuple[int, float]] = field(default_factory=list)
 
     def add(self, iterations: np.ndarray, norms: np.ndarray, tol: float) -> bool:
-        """Add norms to the history, up to the first one that ends the solve; True if one does."""
+        """Add norms to the history, up to the first norm that ends the solve.  True if a norm ends it."""
         small = np.flatnonzero(~(norms > tol))
         n = int(small[0]) + 1 if len(small) else len(norms)
         self.history += zip(iterations[:n].tolist(), norms[:n].tolist(), strict=True)

@@ -1,16 +1,16 @@
-"""A bar for a solve that takes long, on a terminal."""
+"""A bar that shows the progress of a long solve on a terminal."""
 
 import sys
 import time
 from typing import Any
 
-SILENT_S = 2.0  # a shorter solve shows nothing
+SILENT_S = 2.0  # the bar appears after as many seconds
 
 
 class Progress:
-    """A bar of tqdm on PE 0's stderr, after SILENT_S, if that is a terminal and tqdm is installed; else nothing.
+    """A bar of tqdm on PE 0's stderr, if stderr is a terminal and tqdm is installed; else nothing.
 
-    total: most iterations
+    total: the most iterations
     """
 
     def __init__(self, pe: int, total: int):
@@ -18,7 +18,7 @@ class Progress:
         self._bar: Any = None
 
     def show(self, iterations: int, residual: float | None = None) -> None:
-        """Show how many iterations are done, and the residual, if there is one."""
+        """Show the number of iterations, and the residual unless it is None."""
         if not self._is_shown or time.perf_counter() - self._begin_s < SILENT_S:
             return
         if self._bar is None:

@@ -1,7 +1,8 @@
 """Half butterfly: whole vectors among the PEs of one half, then one swap with the other half; two latency steps.
 
 Source: the third algorithm of vLLM pull request 2192, for GPUs on PCIe, where messages between all PEs starve the links.
-This version pushes messages.  If n is odd, the lower half has one PE more, which gets its partial from the last PE.
+This version pushes messages.  If n is odd, the lower half has one PE more, which gets the upper half's partial from
+the last PE.
 
 All PEs have the same bits: a half adds its vectors in the PEs' order, and every PE adds the lower half's partial and the
 upper half's, in this order.
@@ -61,7 +62,7 @@ def buffers_of(call: Reduction, work: Work, half: Half, epoch: int) -> SwapBuffe
     return SwapBuffers(epoch, slots, staged, staged + slots.nbytes, words(work, epoch, half.lower + 1))
 
 
-def add_half(pe: PE, call: Reduction, half: Half, own: Piece, buffers: SwapBuffers):
+def add_half(pe: PE, half: Half, own: Piece, buffers: SwapBuffers):
     """Put this PE's elements to every PE of the half, and add up the elements of all PEs of the half in their order."""
     if half.n > 1:
         copy(buffers.staged, own.src, own.nbytes)
@@ -83,9 +84,11 @@ def add_half(pe: PE, call: Reduction, half: Half, own: Piece, buffers: SwapBuffe
 def cross(pe: PE, call: Reduction, half: Half, own: Piece, buffers: SwapBuffers):
     """Put the partial to the partner in the other half, and add the two partials."""
     upper = pe.me >= half.lower
-    partner = pe.me - half.lower if upper else min(pe.me + half.lower, pe.n_pes - 1)  # whose partial this PE gets
-    partner_end = partner + 1  # PEs partner, ..., partner_end - 1 get this PE's partial
-    if half.lower > pe.n_pes - half.lower:  # n_pes is odd: the last PE serves the lower half's last PE, which sends none
+    # The partner sends this PE the other half's partial; PEs partner, ..., partner_end - 1 get this PE's partial.
+    partner = pe.me - half.lower if upper else min(pe.me + half.lower, pe.n_pes - 1)
+    partner_end = partner + 1
+    # If n_pes is odd, the last PE sends to the lower half's last PE, too, which sends to no PE.
+    if half.lower > pe.n_pes - half.lower:
         partner_end += (pe.me == pe.n_pes - 1) - (pe.me == half.lower - 1)
     received, crossed = slot_at(buffers.slots, half.lower), word(buffers.words, half.lower)
     for to in range(partner, partner_end):
@@ -107,7 +110,7 @@ def half_butterfly(pe: PE, call: Reduction, work: Work):
     while start < call.n_elems:
         epoch += 1
         buffers, own = buffers_of(call, work, half, epoch), piece_inside(call, start)
-        add_half(pe, call, half, own, buffers)
+        add_half(pe, half, own, buffers)
         cross(pe, call, half, own, buffers)
         start += stride
     store_epoch(work, epoch)

@@ -22,7 +22,8 @@ from ..steps import load_epoch, piece, piece_from, rounds, store_epoch
 class SliceBuffers(NamedTuple):
     """The memory of a block's round, which begins at element ``start``: (n_local slices, n_nodes chunks).
 
-    inbox:    slots for a slice each: parts (n_local,), partials, this PE's complete slice, complete slices (n_local,)
+    inbox:    slots for a slice each: the parts of this PE's slice (n_local,), a slot that ``partials`` divides, this PE's
+              complete slice, and the complete slices of the node's PEs (n_local,)
     outbox:   slots for a slice each: partials of this PE's slice, then (n_local,) for ``stage_for_put``
     partials: slots for a chunk each in the inbox, (n_nodes,): one for each rail peer
     words:    address of signals: parts (n_local,), partials (n_nodes,), complete chunks (n_nodes,), slices (n_local,)

@@ -99,7 +99,7 @@ def multi_ring(pe: PE, call: Reduction, work: Work):
     A block serves one ring.  If there are fewer blocks than rings, it serves several rings by turns in every step.
 
     inbox, outbox (blocks, 2 buffers), a buffer holds (turns, 2 (n_pes-1) steps, piece_elems) partials
-    signals       (blocks, 2, rings, 2 (n_pes-1) steps) words; a block uses as many sets of steps as it has turns
+    signals       (blocks, 2, rings, 2 (n_pes-1) steps) words; in its k-th turn a block uses row k
     peer_table    (1 + 3 rings,) words: number of rings; then for each ring this PE's place, successor and predecessor
     """
     n_rings, share_elems = read_peer(work.peer_table, 0), pe.n_pes * call.piece_elems
@@ -126,7 +126,7 @@ def _peer_table(topology: Topology, me: int) -> list[int]:
 
 
 def _turns(topology: Topology, limits: Limits) -> int:
-    """Rings that one block serves."""
+    """Number of rings that a block serves."""
     return 1 if limits.max_blocks >= rings_of(topology) else rings_of(topology)
 
 

@@ -6,8 +6,8 @@ entry and exit each PE posts its epoch and polls the least of all PEs' epochs by
 the inbox, even a symmetric one: two PEs may pass arrays at different offsets of the heap.
 
 All PEs have the same bits, since a piece is added up once and copied.  They may differ from those of other algorithms,
-because the switch chooses order and rounding.  Refused are min and max, which may drop a NaN, averages of types that
-would be rounded before they are divided, and all types that the switch cannot add up.
+because the switch chooses order and rounding.  The algorithm refuses min and max, which may drop a NaN, averages of
+types that would be rounded before they are divided, and all types that the switch cannot add up.
 """
 
 from ..algorithm import PARTIALS, SWITCH_ADDS, Algorithm, Topology, per_pe
@@ -24,7 +24,7 @@ def nvls(pe: PE, call: Reduction, work: Work):
 
     inbox   (blocks, 2 buffers), a buffer holds (staged, result) of n_pes pieces of elements each
     outbox  (blocks, 2 buffers): this PE's piece, then scratch
-    signals (blocks, 2) words: the epoch that a PE has entered, has left
+    signals (blocks, 2) words: the epoch that this PE has entered; the epoch that it has left
     """
     round_elems = pe.n_pes * call.piece_elems
     piece_bytes = call.piece_elems * call.item_bytes
@@ -32,8 +32,8 @@ def nvls(pe: PE, call: Reduction, work: Work):
     epoch, start, stride = first_round(work, round_elems)
     while start < call.n_elems:
         epoch += 1
-        # No PE enters epoch e+1 before it has read the result of e, and no PE leaves e before all PEs have read the
-        # staged pieces: one buffer would suffice; with two, a PE stages while its peers still read.
+        # A single buffer would suffice, since no PE enters epoch e+1 before it has read the result of e, and no PE leaves
+        # e before all PEs have read the staged pieces.  With two buffers a PE stages while its peers still read.
         staged, summed = inbox_of(work, epoch), outbox_of(work, epoch)
         result = staged + pe.n_pes * piece_bytes
         nbytes = min(round_elems, call.n_elems - start) * call.item_bytes
@@ -54,14 +54,14 @@ def why_not(topology: Topology, dtype: str, op: str) -> str | None:
     """The reason why the switch can't add up such a call, or None."""
     if not topology.multicast:
         return (
-            "no switch under all PEs adds up and copies (NVLink SHARP, by NVSHMEM, with PENNYMPI_MULTICAST=auto, "
-            "for a team of all PEs of the first one in its order)"
+            "no switch under all PEs adds up and copies: that takes NVLink SHARP, NVSHMEM, "
+            "PENNYMPI_MULTICAST=auto, and a team of all PEs of the first team, in its order"
         )
     if dtype not in SWITCH_ADDS:
         return f"the switch adds up {', '.join(SWITCH_ADDS)}, and not {dtype}"
     if op not in SWITCH_ADDS[dtype]:
         ops = " and ".join(SWITCH_ADDS[dtype])
-        return f"the switch computes {ops} of {dtype}, but {op} without the NaN and the rounding of the other algorithms"
+        return f"the switch computes {ops} of {dtype} as the other algorithms do, and not {op}"
     return None
 
 

@@ -1,7 +1,7 @@
 """One-shot AllReduce: every PE puts its vector to every other PE, piece by piece with a signal each; one latency step.
 
 Source: the Penny worklog, part 2 ("all in one go"), and vLLM's one-stage kernel (pull request 2192), pushed instead of
-pulled.  One piece is under way while the piece before it is added up; its signal comes after that.
+pulled.  While a piece is under way, a block adds up the piece before it; then it signals the piece under way.
 """
 
 from functools import partial

@@ -73,6 +73,7 @@ def two_shot(pe: PE, call: Reduction, work: Work):
         # peer has waited for epoch e and has signalled e+1, or the end of a call.
         count, following, previous = count + 1, start + stride, start - stride
         epoch = tag_epoch(work, count)
+        # The two sets of words are used in turn, so next_words are also those of the previous round.
         round_words, next_words = words(work, count, 2 * pe.n_pes), words(work, count + 1, 2 * pe.n_pes)
         if following < call.n_elems:
             put_parts(pe, call, following, slot_at(half_buffer_slots(work, count + 1, 2 * pe.n_pes), pe.me), staging)

@@ -38,9 +38,8 @@ def ring(pe: PE, call: Transfer, work: Work):
         if succ != call.root:
             sent += 1
             inbox, outbox = inbox_of(work, sent), outbox_of(work, sent)
-            wait(
-                pe.ctx, word(read, sent & 1), untag_epoch(work, sent - 2), succ
-            )  # this buffer of the outbox is free, too
+            # If succ has read this buffer of its inbox, this buffer of the outbox is free, too.
+            wait(pe.ctx, word(read, sent & 1), untag_epoch(work, sent - 2), succ)
             copy(outbox, source, nbytes)
             put_signal(pe.ctx, Message(inbox, outbox, nbytes, succ), word(arrived, sent & 1), sent)
         if pe.me != call.root:

@@ -24,8 +24,8 @@ HEAD_BYTES = VECTOR_BYTES  # size of a message's head, which holds the length of
 # Kinds of words: two signals for arrived messages and two for messages that were read, one for each buffer; then this
 # PE's counts of messages sent and received.
 ARRIVED, READ, SENT, TAKEN = (OTHER_WORDS + k for k in (0, 2, 4, 5))
-LEAST_SHARE = 8  # a piece is at least 1/8 of the largest piece
-SMALL_SHARE = 64  # a piece of less than 1/64 of a slot is copied, so that a single message carries head and piece
+LEAST_DIVISOR = 8  # a piece is at least 1/8 of the largest piece
+SMALL_DIVISOR = 64  # a piece of less than 1/64 of a slot is copied, so that a single message carries head and piece
 
 
 def put_piece(x: PartExchange, to: int, piece: PartPiece) -> None:
@@ -38,7 +38,7 @@ def put_piece(x: PartExchange, to: int, piece: PartPiece) -> None:
     slots, arrived = inbox_slots(work, sent, pe.n_pes), word_for(pe, work, ARRIVED + (sent & 1), pe.me)
     slot, data, nbytes = slot_at(slots, pe.me), head + HEAD_BYTES, HEAD_BYTES + piece.nbytes
     write_epoch(head, 0, piece.part_bytes)
-    if piece.nbytes < slots.nbytes // SMALL_SHARE or piece.address & 3:
+    if piece.nbytes < slots.nbytes // SMALL_DIVISOR or piece.address & 3:
         copy(data, piece.address, piece.nbytes)  # into one message with the head, or to an aligned address
     elif stage_for_put(pe.ctx, data, piece.address, piece.nbytes, to) == piece.address:
         put(pe.ctx, slot + HEAD_BYTES, piece.address, piece.nbytes, to)
@@ -64,16 +64,16 @@ def await_piece(x: PartExchange, source: int, part_bytes: int) -> int:
     return slot + HEAD_BYTES
 
 
-def let_go(x: PartExchange, source: int) -> None:
+def acknowledge(x: PartExchange, source: int) -> None:
     """Signal to a PE that its message has been read."""
     pe, work, taken = x.pe, x.work, arrival(x, source)
     signal(pe.ctx, word_for(pe, work, READ + (taken & 1), pe.me), untag_epoch(work, taken), source)
     store_counter(work, word_for(pe, work, TAKEN, source), 0, taken)
 
 
-def least_of(parts: PartTable) -> int:
+def least_bytes_of(parts: PartTable) -> int:
     """The least bytes of a piece."""
-    return max(VECTOR_BYTES, parts.piece_bytes // LEAST_SHARE // VECTOR_BYTES * VECTOR_BYTES)
+    return max(VECTOR_BYTES, parts.piece_bytes // LEAST_DIVISOR // VECTOR_BYTES * VECTOR_BYTES)
 
 
 def put_round(x: PartExchange, r: int) -> bool:
@@ -81,7 +81,7 @@ def put_round(x: PartExchange, r: int) -> bool:
     has_next = False
     for k in range(1, x.pe.n_pes):
         to = peer(x.pe, k)
-        piece = piece_for(x.send, to, r, least_of(x.send))
+        piece = piece_for(x.send, to, r, least_bytes_of(x.send))
         if is_sent(piece, r):
             put_piece(x, to, piece)
         has_next = has_next or piece.has_next
@@ -93,11 +93,11 @@ def take_round(x: PartExchange, r: int) -> bool:
     has_next = False
     for k in range(1, x.pe.n_pes):
         source = peer(x.pe, k)
-        piece = piece_for(x.receive, source, r, least_of(x.receive))
+        piece = piece_for(x.receive, source, r, least_bytes_of(x.receive))
         if is_sent(piece, r):
             data = await_piece(x, source, piece.part_bytes)
             copy(piece.address, data, piece.nbytes)
-            let_go(x, source)
+            acknowledge(x, source)
         has_next = has_next or piece.has_next
     return has_next
 
@@ -105,7 +105,7 @@ def take_round(x: PartExchange, r: int) -> bool:
 def reduce_round(x: PartExchange, r: int) -> bool:
     """Add up a piece of this PE's part.  Returns whether a later round has pieces."""
     pe, work = x.pe, x.work
-    piece = piece_for(x.receive, pe.me, r, least_of(x.receive))
+    piece = piece_for(x.receive, pe.me, r, least_bytes_of(x.receive))
     if is_sent(piece, r):
         for k in range(1, pe.n_pes):
             await_piece(x, peer(pe, k), piece.part_bytes)
@@ -116,7 +116,7 @@ def reduce_round(x: PartExchange, r: int) -> bool:
         addends = Piece(piece.address, src, 0, n_items, n_items * x.receive.item_bytes)
         combine(pe, addends, Slots(slots.address + HEAD_BYTES, slots.nbytes), scratch)
         for k in range(1, pe.n_pes):
-            let_go(x, peer(pe, k))
+            acknowledge(x, peer(pe, k))
     return piece.has_next
 
 

@@ -149,7 +149,7 @@ def is_sent(piece: PartPiece, r: int) -> bool:
 
 
 def addend(x: PartExchange, piece: PartPiece) -> tuple[int, int]:
-    """(address of this PE's items for a piece of the sum of its part, number of items)."""
+    """(address, number) of this PE's own items that belong to a piece of its part."""
     me = x.pe.me
     offset = piece.address - part_address(x.receive, me)
     nbytes = max(0, min(piece.nbytes, part_bytes(x.send, me) - offset))

@@ -8,15 +8,15 @@ A **message** holds the points of one field that one PE sends to one neighbour a
 - DIRECT: straight into the neighbour's field.  A PE may still read its halo when its neighbour begins the next
   exchange.  So the receiver first signals that its own exchange has begun: its stream has finished all earlier reads.
   One more latency step, and no copy: for large messages.
-- PACKED: where packets can't go.  The sender packs the lines in the outbox and puts them into the neighbour's inbox,
-  which the neighbour copies.
+- PACKED: between PEs that can't exchange packets.  The sender packs the lines in the outbox and puts them into the
+  neighbour's inbox, and the neighbour copies them to its field.
 
 An inbox has two buffers, for even and odd epochs.  Neighbours send to each other, so a PE in exchange e+1 has received
-its neighbour's message of e.  The neighbour sent it after it had read, in exchange e-1, the buffer that e+1 uses.  One
-signal word suffices: an exchange ends when the messages that it sent have arrived, and a PE signals that it is ready
-again only after it has received the message that it waited for.
+its neighbour's message of e.  The neighbour sent this message after it had read, in exchange e-1, the buffer that e+1
+uses.  One signal word suffices: an exchange ends when the messages that it sent have arrived, and a PE signals again
+that it is ready only after it has received the neighbour's message.
 
-Source: the handshake of MPI's rendezvous protocol, the eager one for small messages, and NCCL's protocol LL128.
+Source: MPI's rendezvous protocol, its eager protocol for small messages, and NCCL's protocol LL128.
 """
 
 from ..block import (
@@ -50,7 +50,7 @@ from .message import (
 
 
 def exchange_halos(ctx: int, halo: Halo, work: Work):
-    """All halos of the fields = the neighbours' points.
+    """The kernel: all halos of the fields = the neighbours' points.
 
     inbox   (2 buffers, inbox_bytes) bytes;  outbox (inbox_bytes,)
     signals (parts, 2) words: ready, arrived;  epochs (n_rows,) words, which only this PE writes
@@ -72,13 +72,13 @@ def halo_ready(ctx: int, halo: Halo, n_blocks: int, tag: int = 0):
 
 
 def halo_put(ctx: int, halo: Halo, n_blocks: int, tag: int = 0):
-    """Send this block's parts of the messages.  Call it after all blocks have computed this PE's points."""
+    """Send this block's parts of the messages.  Call it after all blocks of this PE have computed its points."""
     for row in rows(halo, n_blocks):
         send(ctx, halo, part_at(halo, row), next_epoch(halo, row, tag))
 
 
 def halo_wait(ctx: int, halo: Halo, n_blocks: int, tag: int = 0):
-    """Wait for this block's parts of the messages, and copy those in the inbox to the fields."""
+    """Wait for this block's parts of the messages, and copy parts in the inbox to the fields."""
     for row in rows(halo, n_blocks):
         receive(ctx, halo, part_at(halo, row), next_epoch(halo, row, tag))
     fence(ctx)  # this PE's messages have arrived, so the outbox is free again
@@ -94,7 +94,7 @@ def allow(ctx: int, halo: Halo, part: HaloPart, epoch: int):
 
 
 def send(ctx: int, halo: Halo, part: HaloPart, epoch: int):
-    """Send a part.  If it is no packets, signal that it has arrived."""
+    """Send a part, and signal its arrival unless it goes as packets."""
     message = part.sent
     dst = slot(halo, epoch) + message.offset
     if message.way == PACKETS:
@@ -125,10 +125,10 @@ def receive(ctx: int, halo: Halo, part: HaloPart, epoch: int):
 
 
 def rows(halo: Halo, n_blocks: int):
-    """The rows of the parts that this block handles.  It waits for no PE before it has allowed them all."""
+    """The rows of the parts that this block handles.  A block allows all of them before it waits for a PE."""
     return range(block(), halo.n_rows, n_blocks)
 
 
 def next_epoch(halo: Halo, row: int, tag: int) -> int:
-    """The epoch of the exchange that the part of a row is in."""
+    """The epoch of the next exchange of the part of a row."""
     return read_epoch(halo.epochs, row) + 1 + tag

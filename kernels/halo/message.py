@@ -1,6 +1,6 @@
 """The rows of words that describe a PE's messages to a kernel, as ``pennympi/stencil/grid/messages.py`` writes them.
 
-A row describes a part of both messages, sent and received, between this PE and its neighbour at one side of one field.
+A row describes a part of two messages, sent and received, between this PE and a neighbour at one side of a field.
 """
 
 from typing import NamedTuple
@@ -10,19 +10,21 @@ from ..records import Halo, Lines
 from ..slots import WORD_BYTES
 
 LOCAL, PACKETS, DIRECT, PACKED = 0, 1, 2, 3  # ways of a message
-FIRST_WORDS = 3  # first words of a row: neighbour, number of the part on this PE, on the neighbour; then its two ends
-END_WORDS = 13  # way, offset, address, remote address, bytes of the message, then the fields of Lines
+FIRST_WORDS = 3  # words of a row before its two ends: pe, own_number, peer_number of ``HaloPart``
+END_WORDS = 13  # words of an end: the fields of ``End``, and of its Lines
 ROW_WORDS = FIRST_WORDS + 2 * END_WORDS
-SIGNAL_WORDS = 2  # of a part: ready, arrived
+SIGNAL_WORDS = 2  # signal words of a part: ready, arrived
 
 
 class End(NamedTuple):
     """One end of a part of a message: the work of its sender, or of its receiver.
 
-    way:     LOCAL, PACKETS, DIRECT or PACKED;  nbytes: of the whole message
+    way:     LOCAL, PACKETS, DIRECT or PACKED
     offset:  bytes from the start of an inbox buffer, or of the outbox, to the message
-    address: address of the first line in this PE's field;  remote_address: in the receiver's field
-    lines:   of the part; of PACKETS its groups of packets
+    address: address of the message's first line in this PE's field
+    remote_address: address of the message's first line in the receiver's field
+    nbytes:  bytes of the whole message
+    lines:   lines of the part; for PACKETS its groups of packets
     """
 
     way: int
@@ -38,7 +40,7 @@ class HaloPart(NamedTuple):
 
     pe: number of the neighbour
     own_number, peer_number: numbers of the part on this PE, and on the neighbour
-    sent, received: its ends in the two messages
+    sent, received: its ends in the message to the neighbour, and in the message from it
     """
 
     pe: int
@@ -61,7 +63,7 @@ def part_at(halo: Halo, row: int):
 
 
 def end_at(halo: Halo, first_word: int):
-    """The end that words describe, the first of which has index ``first_word``."""
+    """The end whose words begin at index ``first_word``."""
     lines = Lines(
         read_peer(halo.rows, first_word + 5),
         read_peer(halo.rows, first_word + 6),

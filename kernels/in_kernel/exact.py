@@ -11,11 +11,11 @@ Source: the indexed sums of Demmel and Nguyen, "Parallel Reproducible Summation"
 from typing import NamedTuple
 
 from ..block import add_block_sums, read_epoch
+from ..slots import WORD_BYTES
 
 BINS = 6
 BIN_BITS = 30
 TOP_BIT = 8
-WORD_BYTES = 8
 WORDS = 8  # words of a sum: a word for each bin, the number of blocks whose sum was NaN, and a spare word
 WORDS_BYTES = WORD_BYTES * WORDS
 BAD_WORD = BINS  # index of the word that counts blocks whose sum was NaN
@@ -52,8 +52,9 @@ def add_to_bins(bins: Bins, x: float):
 
     A bin stays between 2**52 and 2**53 units, so adding x to it rounds x to a multiple of its unit.  If x lies in the
     middle between two multiples, the direction of rounding depends on the bin; the next bins then hold the opposite
-    remainder, so the total does not depend on it.  The last bin drops the remainder, in the same way for all bins.  The
-    first line keeps the compiler from fusing a product x with the first addition, which would not round the product.
+    remainder, so the total does not depend on it.  The last bin drops the remainder of a rounding that does not depend on
+    the bins.  The first line keeps the compiler from fusing a product x with the first addition, which would not round
+    the product.
     """
     x = x if abs(x) < LIMIT else NAN
     a = bins.a + x

@@ -40,9 +40,8 @@ def ring(pe: PE, call: Reduction, work: Work):
         else:
             sent += 1
             inbox, outbox = inbox_of(work, sent), outbox_of(work, sent)
-            wait(
-                pe.ctx, word(read, sent & 1), untag_epoch(work, sent - 2), succ
-            )  # this buffer of the outbox is free, too
+            # If succ has read this buffer of its inbox, this buffer of the outbox is free, too.
+            wait(pe.ctx, word(read, sent & 1), untag_epoch(work, sent - 2), succ)
             if pred == call.root:
                 to_partials(pe.ctx, outbox, src, own.n_elems)
             else:

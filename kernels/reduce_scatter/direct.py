@@ -1,7 +1,7 @@
 """Direct ReduceScatter: every PE puts each other PE its chunk, piece by piece; one latency step.
 
-Source: the pushed one-shot of AllReduce (one_shot.py).  One piece is under way while
-the piece before it is added up; its signal comes after that, when the piece has long arrived.
+Source: the pushed one-shot of AllReduce (one_shot.py).  While a piece is under way, a
+block adds up the piece before it; then it signals the piece under way, which has long arrived.
 """
 
 from ..algorithm import per_pe

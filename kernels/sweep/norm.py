@@ -6,7 +6,7 @@
 
 A group is GROUP_BYTES of a row.  It begins at an index in the whole grid that is a multiple of its number of points.
 Its value is the sum of the squares of its changes, in the field's dtype: each half by ``half_sum``, then the sum of
-both halves. A change beyond the grid is 0.
+both halves.  A change beyond the grid is 0.
 
 The values are added up exactly, as in ``kernels/in_kernel/exact.py``, but only WINDOW bins count: the first bin that is
 not empty, and the next two bins.  Values are not negative, so the largest value determines the first bin.  Hence a
@@ -93,7 +93,7 @@ def add_group(squares: Squares, value: Any):
 
 
 def as_is(condition):
-    """The condition of one thread: see ``add_values``."""
+    """The condition itself, if no other thread shares the window (``add_values``)."""
     return condition
 
 
@@ -124,7 +124,7 @@ def add_values(
     Several threads may share a window:
     in_all: (condition) -> True if it holds in all threads
     raise_window: ``raised`` to the highest window of all threads
-    Scaled values below QUICK take fewer instructions: bin 1 also contains the part of bin 0.
+    Scaled values below QUICK take fewer instructions: b first contains the sum a, too, which is subtracted at the end.
     """
     whole = joined(add, 0, n, values)
     if not in_all(whole * squares.scale < real(QUICK)):
@@ -249,10 +249,10 @@ def summed(words, index):
 
 def norm_of(words: SumWords):
     """The norm that words represent, with the same bits in kernels and on the host."""
-    return sqrt(as_float(counting(words)))
+    return sqrt(as_float(window_words(words)))
 
 
-def counting(words: SumWords):
+def window_words(words: SumWords):
     """The words with the bins below the window set to 0."""
     a, b, c, d, e, f, bad = words
     if a != 0:

@@ -1,9 +1,11 @@
 """All sweeps in one launch, which exchanges the halos before each pass of a few sweeps.
 
-    pass k reads     u    v    u    v     ...
-    halos of k       | put, wait |        Before pass k a PE puts its points to the neighbours, and waits for their
-    points. halos of k + 1   | ready     |        Pass k does not read the halos of the other field, so neighbours may
-    write them.
+    pass             0    1    2    3     ...
+    reads field      u    v    u    v     ...
+
+Before pass k a PE puts its points into the halos of its neighbours' instances of the field that pass k reads, and waits
+for theirs.  Pass k does not read the halos of the other field, so before it the PE also signals that the neighbours may
+write those halos, for pass k + 1.
 
 A PE runs one block.  It saves the launches between the passes, and its data stays in its core's cache.
 """

@@ -15,8 +15,9 @@ class DType:
     """An element type.
 
     kind:       "f" IEEE float, "b" bfloat16, "i" signed integer, "u" unsigned integer; "c" complex, "?" bool
-    item_bytes: size of an element;  acc_bytes: size of a partial result, which is float32 for 16-bit floats, and twice as
-                wide for the average of integers, so that no sum overflows
+    item_bytes: size of an element
+    acc_bytes:  size of a partial: 4 for 16-bit floats, twice ``item_bytes`` for the average of integers, so that no sum
+                overflows, else ``item_bytes``
     numpy:      NumPy's dtype
     reductions: {name of a reduction: how elements are reduced} (operators.py)
     """

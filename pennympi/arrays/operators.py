@@ -52,12 +52,15 @@ def reduction(op: Any, dtype: DType) -> tuple[str, DType, int]:
 
 
 def name_of(op: MPI.Op, dtype: DType) -> str | None:
-    """The name of MPI's operator for a dtype, which need not have this reduction; None for other operators."""
+    """The name of an operator of MPI for elements of a dtype, even if the dtype has no such reduction; None: no name."""
     return (_OF_BOOLS if dtype.kind == "?" else _BY_HANDLE).get(op.handle)
 
 
 def too_many_pes(op: str, dtype: DType, n_pes: int) -> str:
-    """The reason why so many PEs have no average of these integers, as text; "" if they have: sums have a limit."""
+    """The reason why the average of these integers over so many PEs is impossible, as text; "" if it is possible.
+
+    A sum has twice the bits of an element, which limits the number of PEs.
+    """
     most = 1 << 8 * dtype.item_bytes
     if op != "avg" or dtype.kind not in "iu" or n_pes <= most:
         return ""

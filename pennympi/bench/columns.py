@@ -4,7 +4,7 @@ from ..units import size_text
 from .baselines import BASELINES
 from .result import Result, Row
 
-OURS = "pennympi"
+THIS_LIBRARY = "pennympi"
 CLEARLY = 1.15  # factor between two times that counts as a difference; times that are closer count as equal
 _FORM = f"{'time':>9s} {'p99':>9s} {'algbw':>7s} {'busbw':>7s} {'#wrong':>6s}"
 
@@ -61,8 +61,8 @@ def comparison(result: Result) -> list[str]:
             cells = [f"{us[name]:16.2f}" if name in us else f"{'-':>16s}" for name in names]
             lines.append(f" {size_text(size):>10s}  {'  '.join(cells)}{_ratios(us)}")
             own = [name for name in us if name not in BASELINES]
-            best = min(own, key=lambda name: us[name], default=OURS)
-            if OURS in us and us[OURS] > CLEARLY * us[best]:
+            best = min(own, key=lambda name: us[name], default=THIS_LIBRARY)
+            if THIS_LIBRARY in us and us[THIS_LIBRARY] > CLEARLY * us[best]:
                 slower.append(f"{best} at {size_text(size)}")
     if slower:
         remedy = ": run python -m pennympi tune" if result.rows[0].collective == "allreduce" else ""
@@ -73,10 +73,10 @@ def comparison(result: Result) -> list[str]:
 def _ratios(us: dict[str, float]) -> str:
     """The ratios for one size.  us: {implementation: time of a call}"""
     baselines, own = [name for name in us if name in BASELINES], [name for name in us if name not in BASELINES]
-    ours_us = us[OURS] if OURS in us else min((us[name] for name in own), default=0.0)
+    ours_us = us[THIS_LIBRARY] if THIS_LIBRARY in us else min((us[name] for name in own), default=0.0)
     text = ""
-    for names in (baselines, [name for name in own if name != OURS]):
+    for names in (baselines, [name for name in own if name != THIS_LIBRARY]):
         if names and ours_us:
             best = min(names, key=lambda name: us[name])
-            text += f"  {best} / {OURS}: {us[best] / ours_us:.2f}"
+            text += f"  {best} / {THIS_LIBRARY}: {us[best] / ours_us:.2f}"
     return text

@@ -33,9 +33,9 @@ class Pattern:
         self._rows = {row: values.astype(dtype.numpy).view(self._bits) for row, values in rows.items()}
         self._tiles: dict[tuple[type, int], Any] = {}  # {(type of array, row): elements}
 
-    def fill(self, x: Any, row: int, first: int = 0) -> None:
-        """Set x (n,) to the elements of a row from ``first`` on."""
-        for part, values in self._parts(x, row, first):
+    def fill(self, x: Any, row: int) -> None:
+        """Set x (n,) to the elements of a row."""
+        for part, values in self._parts(x, row, 0):
             part[:] = values
 
     def count_wrong(self, x: Any, row: int, first: int = 0) -> int:

@@ -13,7 +13,7 @@ from ..units import size_text
 from .baselines import make
 from .cases import CASES
 from .implementation import Implementation, plain, symmetric
-from .this_library import Ours, algorithms
+from .this_library import ThisLibrary, algorithms
 
 WORKSPACES_BYTES = 256 << 20  # part of the symmetric heap for the library's workspaces
 
@@ -58,13 +58,13 @@ def check(args: Namespace) -> None:
 def implementations(team: Team, args: Namespace, nbytes: int) -> tuple[list[Implementation], dict[str, str]]:
     """(this library's implementations, then the baselines; {name: reason why it is left out}).  Collective.
 
-    args: of ``python -m pennympi bench``;  nbytes: size of a source and of a target
+    args: options of ``python -m pennympi bench``;  nbytes: size of a source and of a target
     """
     memory = symmetric(team, nbytes) if args.symmetric or args.case == "put" else plain(team, nbytes)
     table = algorithms(args.case, args.plan and args.symmetric)
     names = ["auto", *table] if args.algorithm == "each" else args.algorithm.split(",")
     options = {"sms": args.sms} if args.sms else {}
-    result: list[Implementation] = [Ours(team, memory, name, args.plan, **options) for name in names]
+    result: list[Implementation] = [ThisLibrary(team, memory, name, args.plan, **options) for name in names]
     refused: dict[str, str] = {}
     for name in args.against:
         baseline, why = None, ""

@@ -13,7 +13,7 @@ from .implementation import Call, Implementation, Memory
 def algorithms(case: str, planned: bool = False) -> dict[str, Algorithm]:
     """{name: algorithm} of a collective; {} if it has no table.
 
-    planned: with the algorithms that only plans on symmetric arrays have, since they write the peers' arrays
+    planned: True for the algorithms of plans on symmetric arrays, too, which write the peers' arrays
     """
     try:
         module = import_module(f"..kernels.{case}", __package__)
@@ -23,7 +23,7 @@ def algorithms(case: str, planned: bool = False) -> dict[str, Algorithm]:
     return {name: row for name, row in table.items() if isinstance(row, Algorithm)}  # an exchange has forms instead
 
 
-class Ours(Implementation):
+class ThisLibrary(Implementation):
     """This library with an algorithm; see ``Implementation``.
 
     algorithm: a name, or "auto" for the library's own choice

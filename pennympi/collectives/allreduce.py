@@ -63,7 +63,10 @@ class AllReduce(Collective):
         return added
 
     def algorithm_of_plan(self, addresses: Addresses, call: Kind, algorithm: str | Algorithm) -> str | Algorithm:
-        """An algorithm that writes the peers' ``out``, if all PEs pass the same symmetric array.  Collective."""
+        """An algorithm that writes the peers' ``out`` if all PEs pass the same symmetric array, else ``algorithm``.
+
+        Collective.
+        """
         if call.residual:  # no such algorithm adds a residual
             return algorithm
         nbytes = call.n_elems * call.dtype.item_bytes
@@ -128,12 +131,12 @@ class Sums:
         """out = op over all PEs of x, plus residual; returns out (x when out is None: in place).  Collective.
 
         x, out, residual: arrays of the same count and dtype; for a number call ``team.comm.allreduce``
-        Every PE gets the same bits, except for its own residual.  The same kernel adds the residual, which may be out:
-        before 16-bit floats are rounded (one_shot, one_shot_packets), or in float32 with a second rounding (two_shot,
-        two_shot_packets).
+        Every PE gets the same bits, except for its own residual.  The same kernel adds the residual; out may be the
+        residual.  one_shot and one_shot_packets add it before 16-bit floats are rounded, two_shot and two_shot_packets
+        after that, in float32 with a second rounding.
         order: "canonical": the PEs' values of an element are added in the order of the PEs, and the sum is rounded
-        once, so
-           its bits depend only on these values, not on the count or the algorithm.  Some algorithms can't do this
+               once, so its bits depend only on these values, not on the count or the algorithm.  Some algorithms can't
+               do this
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
         """
         collective = self._sums.get(order) or _unknown(order)
@@ -171,9 +174,9 @@ class Sums:
         self._guard.check_open()
         if nbytes < 0:
             raise ValueError(f"nbytes is {nbytes}: give a size of 0 bytes or more")
-        name, numbers, _ = reduction(op, dtype_of(dtype))
+        name, number_dtype, _ = reduction(op, dtype_of(dtype))
         chosen = self._selections.get(order) or _unknown(order)
-        return chosen.explain(int(nbytes), numbers, name, self._sums["any"].limits(sms))
+        return chosen.explain(int(nbytes), number_dtype, name, self._sums["any"].limits(sms))
 
 
 def _unknown(order: Any) -> NoReturn:

@@ -26,7 +26,7 @@ from ..memory.workspace import Workspaces
 from ..selection.choose import algorithm_named, check_runs
 from ..settings import algorithm_for
 from ..state import state
-from .kinds import NUMBERS, Addresses, Kind
+from .kinds import NO_ADDRESSES, Addresses, Kind
 from .persistent import Launch, plan_of
 
 BLOCK_BYTES = 16384  # least bytes that a block copies in a team of one PE
@@ -115,7 +115,7 @@ class Collective:
         return src, dst, symmetric
 
     def algorithm_of_plan(self, addresses: Addresses, call: Kind, algorithm: str | Algorithm) -> str | Algorithm:
-        """Lets a plan choose an algorithm that eager calls cannot run.  Collective."""
+        """The algorithm of a plan: ``algorithm``, or an algorithm that eager calls cannot run.  Collective."""
         return algorithm
 
     def single_pe_run(self, call: Kind) -> Run:
@@ -182,11 +182,11 @@ class Collective:
 
     def _describe(self, call: Kind, chosen: Algorithm | None = None, sms: int | None = None, plan: int = 0) -> str:
         """The text of a call: the same on every PE, and different for calls with different messages."""
-        first, *words = call.words
-        words.insert(0, f"{self.name} of {f'{self.job.n_pes} x ' if self.in_parts else ''}{first}")
-        words += [f"by {chosen.name}" if chosen else "", "" if sms is None else f"sms={sms}"]
-        words.append(f"plan {plan}" if plan else "")
-        return ", ".join(word for word in words if word)
+        first, *texts = call.texts
+        texts.insert(0, f"{self.name} of {f'{self.job.n_pes} x ' if self.in_parts else ''}{first}")
+        texts += [f"by {chosen.name}" if chosen else "", "" if sms is None else f"sms={sms}"]
+        texts.append(f"plan {plan}" if plan else "")
+        return ", ".join(filter(None, texts))
 
     def _compile(self, call: Kind, algorithm: str | Algorithm, sms: int | None, plan_number: int = 0) -> Launch:
         """Choose the algorithm, divide the call into pieces, and compile the kernel, in the same order on every PE.
@@ -215,7 +215,7 @@ class Collective:
         )
         kernel = self.backend.compiler.kernel(chosen.kernel, f"{self.name} ({chosen.name})", options)
         work = self._workspaces.shared(self.name, chosen).work(limits.buffer_bytes, tag_of(text) << EPOCH_BITS)
-        left_open = tuple(2 + record._fields.index(name) for name in call.params if name not in NUMBERS)
+        left_open = tuple(2 + record._fields.index(name) for name in call.params if name not in NO_ADDRESSES)
         run = kernel.prepare(plan.blocks, (self.job.me, n_pes, *record, *work), left_open, plan.threads)
         return Launch(self.with_follow_up(chosen, run, call, work), self.backend.has_streams, text)
 

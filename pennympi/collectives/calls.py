@@ -42,8 +42,8 @@ class Collectives(Sums, VariableCounts):
             allreduce, reduce, all_to_all or all_gather: the contents of out
     op:     "sum", "prod", "min", "max", or MPI.SUM, MPI.PROD, MPI.MIN, MPI.MAX; 16-bit floats are added in float32 and
             rounded once.  "mean" (or "avg"): the sum, divided by n_pes in the type of the sum, then rounded once to the
-            type of x.  Of integers only "avg", whose sum can't overflow and which truncates toward zero.  Complex numbers
-            have sum and mean.  Bools have "min" and "max", or MPI.LAND and MPI.LOR: logical and, logical or
+            type of x.  Integers have "avg" without "mean": its sum can't overflow, and the quotient is truncated toward
+            zero.  Complex numbers have "sum" and "mean".  Bools have "min" and "max", or MPI.LAND and MPI.LOR
     algorithm: a name of the tables in docs/algorithms.md, or "auto"
     stream: a stream of the team's device; None: the current stream
     sms:    number of multiprocessors that the call may hold, the same on every PE; None: the number of init, or all.
@@ -95,9 +95,8 @@ class Collectives(Sums, VariableCounts):
 
         x: n elements
         out: n_pes * n elements of the same dtype, with the same bits on every PE.  None: a new array, not symmetric,
-        as if
-             x of all PEs were concatenated along the first axis: n_pes * x.shape[0] rows.  It is an array of NumPy or
-             CuPy, or a PyTorch tensor if x is a tensor.  During the capture of a CUDA graph, pass out
+             as if x of all PEs were concatenated along the first axis: n_pes * x.shape[0] rows.  It is an array of
+             NumPy or CuPy, or a PyTorch tensor if x is a tensor.  During the capture of a CUDA graph, pass out
         In place when x is this PE's part of out, out[me * n : (me + 1) * n].
         Raises TypeError, ValueError, Unsupported, PeerTimeout; see ``Collectives``.
         """

@@ -62,12 +62,13 @@ class Exchange:
         if chosen is None:
             raise ValueError(f"form {form!r} is unknown: use one of {', '.join(TABLE)}")
         check_pe(pe, self._job.n_pes)
-        to, source = self._backend.heap.array_view(recv, True), self._backend.heap.array_view(send, False)
-        self._arrays.holds(to), self._arrays.holds(source)
-        check_pair(to, source, "one array for both", ("recv", "send"))
-        key = to.count, to.dtype, form, int(pe)
+        dst, src = self._backend.heap.array_view(recv, True), self._backend.heap.array_view(send, False)
+        self._arrays.holds(dst)
+        self._arrays.holds(src)
+        check_pair(dst, src, "one array for both", ("recv", "send"))
+        key = dst.count, dst.dtype, form, int(pe)
         launch = self._launches.get(key) or keep(self._launches, key, self._compile(*key))
-        return launch, (to.address, source.address)
+        return launch, (dst.address, src.address)
 
     def _compile(self, count: int, dtype: DType, form: str, pe: int) -> Launch:
         """A launch.  Its text is "" for a call of two PEs alone, which other PEs do not count."""

@@ -7,7 +7,7 @@ from ..arrays.dtypes import DType
 from ..kernels.records import Parts, Reduction, Transfer
 
 BYTE = DTYPES["uint8"]  # kernels that only move data count bytes, whatever the dtype
-NUMBERS = ("root", "out_is_symmetric")  # the ``params`` that are not addresses
+NO_ADDRESSES = ("root", "out_is_symmetric")  # the ``params`` that are not addresses
 Addresses = tuple[int, ...]  # addresses of a call's arrays, in the order of ``params``
 
 
@@ -47,8 +47,8 @@ class Kind(NamedTuple):
         return (self.n_elems, self.dtype) if self.op else (self.n_elems * self.dtype.item_bytes, BYTE)
 
     @property
-    def words(self) -> list[str]:
-        """The words of a text about the call, which are the same on every PE."""
+    def texts(self) -> list[str]:
+        """The parts of a text about the call, which are the same on every PE; "" for a part without content."""
         root = "" if self.root is None else f"root {self.root}"
         return [f"{self.counts or self.n_elems} {self.dtype.name}", self.op, "with a residual" * self.residual, root]
 

@@ -83,8 +83,7 @@ class VariableCounts:
 
         x: a part for each PE, of counts[pe] elements, one after another;  out: an array of the same dtype
         counts: the same on every PE, as in MPI's Reduce_scatter
-        Values are added in the order of the PEs.  In place when out is this PE's part of x, and counts are on
-        the host.
+        Values are added in the order of the PEs.  In place when out is this PE's part of x, and counts are on the host.
         Raises TypeError, ValueError, Unsupported, CountError, CollectiveMismatchError, PeerTimeout; see ``Collectives``.
         """
         self._reduce_scatterv.run_eager(algorithm, stream, sms, x, out, counts, op)
@@ -118,7 +117,7 @@ class VariableCounts:
 
         x, out: arrays of the same dtype, in which part pe has send_counts[pe], or receive_counts[pe], elements and begins
            at send_displacements[pe], or receive_displacements[pe]
-        receive_counts[pe] is send_counts[me] on PE pe.
+        The receive_counts[pe] of this PE is the send_counts[me] of PE pe.
         In place when x is MPI.IN_PLACE and send_counts is None: PEs then swap parts of the same length.
         Raises TypeError, ValueError, Unsupported, CountError, CollectiveMismatchError, PeerTimeout; see ``Collectives``.
         """

@@ -43,20 +43,20 @@ def real(least: float, most: float) -> Type:
     return _number(least, most, f"a number from {least:g} to {most:g}", float)
 
 
-def names(known: Iterable[str], kind: str, other_names: Mapping[str, str] | None = None, also_all: bool = True) -> Type:
+def names(known: Iterable[str], kind: str, aliases: Mapping[str, str] | None = None, with_all: bool = True) -> Type:
     """The names in a list such as nccl,mpi: some of ``known``, or "all" of them.
 
-    kind: kind of the names, for the message;  other_names: {additional name: the name in ``known``}
+    kind: kind of the names, for the message;  aliases: {additional name: the name in ``known``};  with_all: allow "all"
     """
-    known, other_names = list(known), other_names or {}
+    known, aliases = list(known), aliases or {}
 
     def parse(text: str) -> list[str]:
-        if also_all and text == "all":
+        if with_all and text == "all":
             return known
-        chosen = list(dict.fromkeys(other_names.get(name, name) for name in text.split(",")))
+        chosen = list(dict.fromkeys(aliases.get(name, name) for name in text.split(",")))
         for name in chosen:
             if name not in known:
-                allowed = f"use {'all, or ' if also_all else ''}some of {', '.join(known)}, with commas between"
+                allowed = f"use {'all, or ' if with_all else ''}some of {', '.join(known)}, with commas between"
                 raise ArgumentTypeError(f"{kind} {shown(name)} is unknown: {allowed}")
         return chosen
 

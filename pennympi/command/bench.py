@@ -57,7 +57,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     add("--place", choices=("both", "out", "in"), default="both", help=text)
     text = "put the library's buffers in the symmetric heap (default: in plain memory)"
     add("--symmetric", action="store_true", help=text)
-    baselines = names(BASELINES, "baseline", also_all=False)
+    baselines = names(BASELINES, "baseline", with_all=False)
     text = f"other libraries to measure: {', '.join(BASELINES)} (default: none)"
     add("--against", type=baselines, default=[], metavar="LIST", help=text)
     text = "auto (the choice of a call), names of algorithms, or each for all that can run (default: auto)"

@@ -43,7 +43,7 @@ def _arch(text: str) -> tuple[int, int]:
 def run(args: argparse.Namespace) -> int:
     """Run the program.  Raises Ended."""
     try:
-        _compile_too(args.arch, args.beyond)
+        _compile_for_gpu(args.arch, args.beyond)
     except ImportError as error:
         raise Ended(
             f"kernels can't be compiled for a GPU: {error}; in the clone: pip install '.[cuda12]'", WRONG_USE
@@ -51,7 +51,7 @@ def run(args: argparse.Namespace) -> int:
     return execute(program_of(args))
 
 
-def _compile_too(arch: tuple[int, int], remote: bool) -> None:
+def _compile_for_gpu(arch: tuple[int, int], remote: bool) -> None:
     """Let the host backend also compile each kernel for a GPU.  Raises ImportError."""
     from ..cuda.compiler.compile import Target, cubin
     from ..cuda.compiler.gpu import without_device
@@ -71,7 +71,7 @@ def _compile_too(arch: tuple[int, int], remote: bool) -> None:
         return on_host(compiler, kernel, name, options)
 
     def pass_kernel(problem: Any, size: int, norms: str) -> Any:
-        if size <= gpu_sweep.deepest(problem.stencil):
+        if size <= gpu_sweep.most_sweeps(problem.stencil):
             exchanges = any(problem.sides)
             gpu_pass = gpu_sweep.pass_kernel(problem.stencil, size, norms, problem.end, exchanges)
             kernel = exchanging_pass(gpu_pass.kernel) if exchanges else gpu_pass.kernel

@@ -10,11 +10,8 @@ import runpy
 import sys
 from pathlib import Path
 
-from mpi4py import MPI
+from ..mpi.comm import stand_in_for_mpi4py
 
-from ..mpi.comm import Comm
-
-COMM_WORLD, COMM_SELF = MPI.COMM_WORLD, MPI.COMM_SELF  # mpi4py's own objects, which pickle finds here by these names
 HELP = "run an mpi4py program whose MPI.COMM_WORLD is a pennympi.Comm"
 
 
@@ -41,7 +38,7 @@ def problem(args: argparse.Namespace) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Run the program in this process."""
-    vars(MPI).update(COMM_WORLD=Comm(COMM_WORLD), COMM_SELF=Comm(COMM_SELF))
+    stand_in_for_mpi4py()
     return execute(program_of(args))
 
 

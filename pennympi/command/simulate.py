@@ -24,8 +24,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("--ranks", type=whole(1, MOST_PES), default=4, help="number of PEs (default: %(default)s)")
-    parser.add_argument("--seconds", type=real(0.001, 1e6), default=20.0, help="time to look (default: %(default)g s)")
-    parser.add_argument("--seed", help="seed that an error names: its schedule again (default: another one each time)")
+    parser.add_argument(
+        "--seconds", type=real(0.001, 1e6), default=20.0, help="length of the search (default: %(default)g s)"
+    )
+    parser.add_argument("--seed", help="seed that an error named, to repeat its schedule (default: a new seed)")
     parser.add_argument("program", nargs=argparse.REMAINDER, help="a file, or -m and a module; then its arguments")
     parser.add_argument("-m", dest="module", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 

@@ -17,7 +17,7 @@ from ..bench.cases import CASES
 from ..bench.columns import CLEARLY
 from ..bench.implementation import plain
 from ..bench.run import Options, Run
-from ..bench.this_library import Ours, algorithms
+from ..bench.this_library import ThisLibrary, algorithms
 from ..bench.timing import Effort
 from ..kernels.algorithm import Topology
 from ..selection.find import users_path
@@ -73,9 +73,9 @@ def run(args: argparse.Namespace) -> int:
         for name in args.datatype:
             dtype = DTYPES[name]
             runner = Run(team, case, dtype, "sum", Options(effort=effort, graph=team.backend == "cuda"), seed)
-            implementations = (Ours(team, memory, algorithm) for algorithm in algorithms("allreduce"))
-            ours = [row for row in implementations if not row.why_not(case, dtype, "sum")]
-            series.append(measured(runner, ours, all_sizes, args.anyway))
+            implementations = (ThisLibrary(team, memory, algorithm) for algorithm in algorithms("allreduce"))
+            candidates = [row for row in implementations if not row.why_not(case, dtype, "sum")]
+            series.append(measured(runner, candidates, all_sizes, args.anyway))
         series = [measured_series for measured_series in series if measured_series.sizes_bytes]
         if not series:
             remedy = "nothing was written; stop other work on the machine, or give --anyway"
@@ -91,13 +91,13 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def measured(runner: Run, ours: list[Ours], sizes: list[int], anyway: bool) -> Series:
+def measured(runner: Run, candidates: list[ThisLibrary], sizes: list[int], anyway: bool) -> Series:
     """The times of the algorithms at the sizes at which their order is stable (anyway: at all sizes).  Collective.
 
     Prints the fastest algorithm of each size.  Raises Ended for a wrong result.
     """
-    us: dict[str, list[float]] = {algorithm.name: [] for algorithm in ours}
-    left, kept = list(ours), []
+    us: dict[str, list[float]] = {algorithm.name: [] for algorithm in candidates}
+    left, kept = list(candidates), []
     for nbytes in sizes:
         rounds = [_measure_once(runner, left, nbytes), _measure_once(runner, left, nbytes)]
         while not same_order(*rounds[-2:]) and len(rounds) < MOST_ROUNDS:
@@ -126,9 +126,9 @@ def same_order(before: dict[str, float], after: dict[str, float]) -> bool:
     return not any(before[a] * CLEARLY < before[b] and after[b] * CLEARLY < after[a] for a, b in pairs)
 
 
-def _measure_once(runner: Run, ours: list[Ours], nbytes: int) -> dict[str, float]:
+def _measure_once(runner: Run, candidates: list[ThisLibrary], nbytes: int) -> dict[str, float]:
     """The time in us of each algorithm in a measurement.  Collective.  Raises Ended for a wrong result."""
-    rows = runner.measure(ours, nbytes, False)
+    rows = runner.measure(candidates, nbytes, False)
     if wrong := [name for name, row in rows.items() if row.wrong]:
         raise Ended(f"{', '.join(wrong)} gave a wrong result of {nbytes} bytes: nothing was written", FAILED)
     return {name: row.median_us for name, row in rows.items()}

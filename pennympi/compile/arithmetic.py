@@ -22,9 +22,9 @@ STEPS = ("to_partials", "reduce", "reduce_and_round", "reduce_partials", "reduce
 # Steps whose src holds partials, and the same steps on elements.
 OF_PARTIALS = {"reduce_partials": "reduce", "reduce_partials_and_round": "reduce_and_round"}
 TO_ELEMENTS = ("reduce_and_round", "reduce_partials_and_round", "plus")  # steps that round to elements
-# Two more steps for AllReduce with a residual on a CPU: reduce_and_round without the rounding, and the rounded sum of
+# Two more steps for AllReduce with a residual on a CPU: ``reduce_and_round`` without the rounding, and the rounded sum of
 # the elements at part and src.
-CLOSE, PLUS = "close", "plus"
+REDUCE_AND_DIVIDE, PLUS = "reduce_and_divide", "plus"
 
 
 def step_bytes(step: str, dtype: DType) -> tuple[int, int]:
@@ -160,7 +160,7 @@ def _divide_128(b: ir.IRBuilder, dtype: DType, x: ir.Value, n: ir.Value) -> ir.V
 class Step:
     """A step of a reduction on ``width`` elements.
 
-    name:  name of the primitive (``kernels/block.py``), ``CLOSE`` or ``PLUS``
+    name:  name of the primitive (``kernels/block.py``), ``REDUCE_AND_DIVIDE`` or ``PLUS``
     align: alignment of (elements, partials), in bytes
     space: LLVM address space of the memory
     whole: an object of the backend that can ``read`` and ``write`` vectors of elements, or None
@@ -202,6 +202,6 @@ def apply(b: ir.IRBuilder, step: Step, dst: ir.Value, part: ir.Value, src: ir.Va
     x = _read(b, step, src, name in OF_PARTIALS)
     if name != "to_partials":
         x = combine(b, dtype, op, _read(b, step, part, name != PLUS), x)
-    if op == "avg" and name in (*TO_ELEMENTS, CLOSE):
+    if op == "avg" and name in (*TO_ELEMENTS, REDUCE_AND_DIVIDE):
         x = divide(b, dtype, x, n_pes, step.width)
     _write(b, step, dst, x, name not in TO_ELEMENTS)

@@ -2,7 +2,8 @@
 
 A kernel calls primitives, and a backend has an implementation of each.  ``bind`` makes a copy of the kernel with other
 globals: each primitive is replaced by the backend's compiled implementation, each plain function by a compiled copy that
-is bound in the same way.  Numbers stay as they are.  A kernel may also name them by module: ``block.wait``.
+is bound in the same way.  Numbers stay as they are.  A kernel may also name primitives and functions by their module, as
+in ``block.wait``.
 """
 
 import inspect
@@ -87,8 +88,8 @@ class _Binding:
     def _bound_root(self, root: Any, attributes: Sequence[str], value: Any) -> Any:
         """``root`` with the bound value at the end of a path of attributes.
 
-        The compiler gets plain functions of other modules as they are, since it has its own for those of NumPy;
-        functions of ``kernels/`` are bound.
+        Plain functions of modules outside ``kernels/`` are not bound, since the compiler has its own implementations of
+        NumPy's.
         """
         if not attributes:
             return self._bound(value)
@@ -154,17 +155,17 @@ def helpers(function: Any) -> list[FunctionType]:
 @cache
 def names_reached(function: FunctionType) -> set[str]:
     """The names of all globals, primitives and stubs that a function and the functions it calls read."""
-    names = {name for reader in _functions(function) for name, *_ in globals_read(reader)}
+    names = {name for reader in functions_reached(function) for name, *_ in globals_read(reader)}
     return names | primitives_reached(function)
 
 
 def primitives_reached(function: FunctionType) -> set[str]:
     """The names of the primitives and stubs that a function and the functions it calls read."""
-    values = (value for reader in _functions(function) for value in _unwrapped_values(reader))
+    values = (value for reader in functions_reached(function) for value in _unwrapped_values(reader))
     return {value.__name__ for value in values if hasattr(value, "is_primitive")}
 
 
-def _functions(function: FunctionType) -> list[FunctionType]:
+def functions_reached(function: FunctionType) -> list[FunctionType]:
     """A function, and the functions it calls."""
     functions = [function]
     for reader in functions:  # the loop appends to the list
@@ -174,7 +175,7 @@ def _functions(function: FunctionType) -> list[FunctionType]:
 
 
 def _unwrapped_values(function: FunctionType) -> list[Any]:
-    """The values that a function reads, and the plain functions of compiled ones."""
+    """The values that a function reads; a function that Numba has compiled is replaced by its plain function."""
     return [getattr(value, "py_func", value) for value in _values_read(function)]
 
 

@@ -152,12 +152,12 @@ def checked_primitive(name: str) -> FunctionType:
         tests.append(test + f" and is_symmetric(bounds, site + {k}, {base}, {nbytes})" * (base in check.peers))
     tests += [f"is_pe(bounds, site + {len(tests)}, {check.pe})"] * bool(check.pe)
     # The peer waits for the signal of a message that is left out, so the signal is sent; then this PE raises an error.
-    otherwise = f"    if {tests[0]} and {tests[-1]}:\n        signal_(ctx, signal, value, message.peer)\n"
+    signal_alone = f"    if {tests[0]} and {tests[-1]}:\n        signal_(ctx, signal, value, message.peer)\n"
     source = (
         f"def checked_{name}(bounds, site, {names}):\n"
         f"    if {' and '.join(tests)}:\n"
         f"        return {name}_({names})\n"
-        f"{otherwise * (name == 'put_signal')}"
+        f"{signal_alone * (name == 'put_signal')}"
         f"    return {check.result}\n"
     )
     scope: dict[str, Any] = {"inside": inside, "is_symmetric": is_symmetric, "is_pe": is_pe, "real": block.real}

@@ -41,7 +41,7 @@ def compiling() -> bool:
     return _compiling > 0
 
 
-def report_from_here(reports: bool) -> None:
+def enable_reports(reports: bool) -> None:
     """Set whether this process reports a folder that can't be used, and compiling.  One process of a node reports."""
     global _reports
     _reports = reports

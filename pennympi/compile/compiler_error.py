@@ -4,11 +4,10 @@ import os
 import re
 from collections.abc import Iterator
 from traceback import walk_tb
-from types import FunctionType
 from typing import Any
 
 from ..errors import KernelError
-from .bind import helpers
+from .bind import functions_reached
 from .source import at_line
 
 _COLOURS = r"\x1b\[[0-9;]*m"
@@ -20,19 +19,11 @@ _NO_FUNCTION = re.compile(r"No implementation of function .* found for signature
 def cannot_compile(function: Any, error: Exception) -> KernelError:
     """The KernelError for a compiler's error.  function: the kernel or formula that was compiled"""
     text = _STEPS.sub("", re.sub(_COLOURS, "", str(error))).strip()
-    functions = {os.path.abspath(reached.__code__.co_filename): reached for reached in _reached(function)}
+    functions = {os.path.abspath(reached.__code__.co_filename): reached for reached in functions_reached(function)}
     for file, line in (*_places(text), *_lines_of_frames(error)):
         if place := functions.get(os.path.abspath(file)):
             return at_line(place, line, _sentences(text, file))
     return at_line(function, None, _sentences(text, ""))
-
-
-def _reached(function: Any) -> list[FunctionType]:
-    """A function, and the functions that it calls."""
-    functions = [function]
-    for caller in functions:  # the loop appends to the list
-        functions += [helper for helper in helpers(caller) if helper not in functions]
-    return functions
 
 
 def _places(text: str) -> Iterator[tuple[str, int]]:

@@ -21,13 +21,15 @@ CALL = 5  # host backend: number of the running kernel, for the record
 # Host backend: addresses of the compiled loops over elements, named as the steps of a reduction (compile/arithmetic.py).
 TO_PARTIALS, REDUCE, REDUCE_AND_ROUND, REDUCE_PARTIALS, REDUCE_PARTIALS_AND_ROUND = range(6, 11)
 ITEM_BYTES, ACC_BYTES = 11, 12  # host backend: sizes of an element and a partial of the running reduction
-CLOSE, LAST, PLUS = 13, 14, 15  # host backend: addresses of the loops that add a residual
+# Host backend: addresses of the loops for a reduction with a residual.  The second adds the residual and rounds.
+REDUCE_AND_DIVIDE, ADD_RESIDUAL, PLUS = 13, 14, 15
 SIGNALS = 16  # host backend: address of the words by which a wait lets Python run signal handlers
 PATIENCE = 17  # host backend: polls of a signal before the PE sleeps between polls
 MULTICAST = 19  # cuda backend: difference between multicast and symmetric addresses, 0: no multicast
 GAVE_UP = 20  # 0, or POISON (kernels/block.py) after a wait of this PE has given up
-ALIVE = 21  # address of (n_pes,) words about each PE's last sign of life (job/liveness.py); host backend: addresses of
-# these words, 0 for a PE of another node; cuda backend: the words of a DeviceLiveness
+# Address of (n_pes,) words about each PE's last sign of life (job/liveness.py): on the host backend the addresses of the
+# PEs' times, on the cuda backend the words of a DeviceLiveness
+ALIVE = 21
 OWN_ALIVE = 22  # host backend: address of the number of this process's heartbeat words; their addresses follow it
 SHARED = 23  # cuda backend: address of the word that the first wait to give up takes; after it the number of teams of
 # this process, and the address of each team's ``ctx``
@@ -41,8 +43,9 @@ UNREACHABLE = -(1 << 62)  # a peer offset that no address can have
 RECORD_TAKEN, RECORD_SOURCE, RECORD_CALL, RECORD_EPOCH, RECORD_FOUND, RECORD_ME = range(6)
 RECORD_WORDS = 8  # RECORD_FOUND is POISON or more if the awaited PE gave up first
 TAGGED = 1 << 32  # added to the kernel's number in RECORD_CALL if the two epochs of the record carry tags
-REFUSED = 1 << 33  # added ``why`` times (``refuse_count``): the two epochs are counts, RECORD_SOURCE is the PE of a part
-# (INTERRUPTED times: a signal handler has ended the wait)
+# ``why`` * REFUSED is added by ``refuse_count``: the two epochs are then counts, and RECORD_SOURCE is the PE of a part.
+# INTERRUPTED * REFUSED (errors.py) is added if the handler of a signal of the operating system has ended the wait.
+REFUSED = 1 << 33
 # The difference of two tagged words tells their order, also after a round's number wraps: x - y has the bit BEHIND if x
 # is of an earlier round than y, and (x - y) & ROUNDS is 0 if both are of the same round.
 BEHIND, ROUNDS = 1 << (EPOCH_BITS - 1), (1 << EPOCH_BITS) - 1

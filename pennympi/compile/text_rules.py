@@ -68,8 +68,8 @@ class TextRules(ast.NodeVisitor):
         else:
             self._check_first_values()
             self._lines(self._tree.body)
-        if found := misplaced(self._tree, self._value):
-            raise self._mistake(*found)
+        if mistake := misplaced(self._tree, self._value):
+            raise self._mistake(*mistake)
 
     def _mistake(self, node: Any, what: str) -> KernelError:
         return at_line(self._function, node.lineno, what)

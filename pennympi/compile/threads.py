@@ -26,7 +26,7 @@ def misplaced(tree: ast.AST, value_of: Callable[[ast.expr], Any]) -> tuple[ast.C
             where = "if is_leader()"
         else:
             continue
-        for call in (found for line in node.body for found in ast.walk(line) if isinstance(found, ast.Call)):
+        for call in (part for line in node.body for part in ast.walk(line) if isinstance(part, ast.Call)):
             if together := _together(value_of(call.func)):
                 return call, f"all threads of the block call {together}() together: call it outside {where}"
     return None
@@ -37,7 +37,7 @@ def _is_call_of(node: ast.expr, name: str, value_of: Callable[[ast.expr], Any]) 
 
 
 def _together(called: Any) -> str:
-    """The primitive that all threads call together, of those that a function calls; "" if there is none."""
+    """A primitive that all threads must call together: the function itself, or one that it calls; "" if there is none."""
     if hasattr(called, "is_primitive"):
         names = {called.__name__}
     else:

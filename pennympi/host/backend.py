@@ -5,6 +5,7 @@ import platform
 
 from ..backend import Backend
 from ..job.job import Job
+from ..units import counted
 from .runtime.compiler import Compiler
 from .runtime.heap import Heap
 from .runtime.peers import Peers
@@ -38,4 +39,4 @@ def processor() -> str:
             name = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         name = platform.processor() or platform.machine()
-    return f"{name}, {os.cpu_count()} cores"
+    return f"{name}, {counted(os.cpu_count() or 1, 'core')}"

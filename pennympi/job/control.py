@@ -159,7 +159,7 @@ class Control:
         return Recent(zlib.crc32(since.encode()), calls, last[::-1])
 
     def met(self) -> None:
-        """Start a new list of calls: all PEs have compared theirs."""
+        """Start a new list of calls, after all PEs have compared their lists."""
         self._recent.clear()
         self._met_at = self._calls // _CALL
 
@@ -200,7 +200,7 @@ class Control:
         return text if entry.tag == tag else None
 
     def show_waiting(self, pe: int) -> None:
-        """Record that this PE waits for ``pe``.  Waits in host kernels record it themselves."""
+        """Record that this PE waits for ``pe``.  Waits in kernels of the host write these words themselves."""
         self._own.waits_for = pe
         self._own.looked_ns = time.monotonic_ns()
 

@@ -19,8 +19,8 @@ from ..errors import PeerGaveUp, PeerTimeout
 from ..notice import say
 from .job import open_jobs
 
-_FIRST_REPORT_S = 0.5  # delay of the report of a PE that gave up because another PE had given up, which reports first
-_OTHERS_S = 2.0  # time in which the process that may print the reason ends the others
+_FIRST_REPORT_S = 0.5  # delay of the report of a PE that gave up after another PE: the other PE reports first
+_END_S = 2.0  # time in which the process that may print the reason ends the others
 _READ_S = 0.05  # time for the launcher to read the message, since it may drop the rest after an abort
 _ABORT_S = 1.0  # most time of an abort; a longer abort hangs, since MPI waits for a stuck thread
 rank, n_ranks = 0, 1  # in the largest communicator so far; stored, since other threads may not call MPI
@@ -69,7 +69,7 @@ def end_by(kind: type[BaseException], show: Callable[[], Any]) -> NoReturn:
 
 def end(report: Callable[[], Any]) -> NoReturn:
     """End all ranks of the job.  One process of each node calls ``report``, which prints the reason."""
-    _limit(_OTHERS_S + _ABORT_S)
+    _limit(_END_S + _ABORT_S)
     if claim():
         try:
             report()
@@ -79,7 +79,7 @@ def end(report: Callable[[], Any]) -> NoReturn:
             for job in open_jobs:
                 job.control.end()
             abort()
-    time.sleep(_OTHERS_S)
+    time.sleep(_END_S)
     abort()
 
 
@@ -97,7 +97,7 @@ def fail(exc: BaseException) -> NoReturn:
 def claim() -> bool:
     """True for the one thread of the node's processes that may print why the job ends.  It does not call MPI."""
     if open_jobs:
-        return all([job.control.claim() for job in open_jobs])  # all are claimed: other processes may have some of them
+        return all([job.control.claim() for job in open_jobs])  # a list: other processes may have some of these tables
     try:  # there is no table, so the processes that the launcher started on this node compete for a name
         _names.append(socket.socket(socket.AF_UNIX))
         _names[-1].bind(f"\0pennympi ends {os.getppid()} {os.readlink('/proc/self/ns/pid')}")
@@ -111,7 +111,7 @@ def abort() -> NoReturn:
     _limit(_ABORT_S)
     if MPI.Query_thread() == MPI.THREAD_MULTIPLE or threading.current_thread() is threading.main_thread():
         MPI.COMM_WORLD.Abort(1)
-    os._exit(1)  # the launcher ends the others when a rank ends without MPI_Finalize
+    os._exit(1)  # the launcher ends all ranks when a rank ends without MPI_Finalize
 
 
 def _limit(limit_s: float) -> None:

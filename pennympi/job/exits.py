@@ -19,11 +19,12 @@ from mpi4py import MPI  # imported before hooks are registered: they must run be
 
 from ..notice import say
 from ..once import once
+from ..polling import poll_times
 from ..settings import SettingError, setting
 from . import ending, monitor
 from .control import DONE, LEAVING
 from .job import Job, open_jobs
-from .rendezvous import LEFT, Deadline, PolledBarrier, poll_times
+from .rendezvous import LEFT, Deadline, PolledBarrier
 
 _VAIN_S = 0.5  # time after which a PE that waits for a leaving PE counts as waiting in vain
 before_mpi_ends: list[Callable[[], None]] = []  # functions that end threads which call MPI
@@ -93,15 +94,15 @@ def _leave() -> None:
 
 
 def _why_not_together(job: Job, barrier: PolledBarrier) -> str:
-    """Wait until the other PEs of a job leave.  Returns "", or what they do instead."""
+    """Wait until the other PEs of a job leave.  Returns "", or the reason why they do not leave."""
     deadline, looked_s, in_vain_since_s = Deadline(job.control, job.timeout_s), 0.0, float("inf")
     for passed_s in poll_times():
         if barrier.complete():
             break
         if deadline.passed(barrier.absent()):
-            others = "; ".join(job.control.describe(pe) for pe in barrier.absent()[:4])
+            absent = "; ".join(job.control.describe(pe) for pe in barrier.absent()[:4])
             return (
-                f"without team.finalize(), and after {job.timeout_s:g} s (PENNYMPI_TIMEOUT_S) others have not: {others}"
+                f"without team.finalize(), and after {job.timeout_s:g} s (PENNYMPI_TIMEOUT_S) others have not: {absent}"
             )
         if passed_s - looked_s < _VAIN_S / 10:
             continue

@@ -4,9 +4,9 @@ Every team has a table (control.py) with a word for each PE.  A process writes t
 in the tables of all its teams, so that a PE that is busy with one team is seen to be alive by the others.  Times are in
 ns of CLOCK_MONOTONIC, which the processes of a node share.
 
-A PE that waits writes the time of the PE that it waits for, and not the time of its own waiting.  So a chain of waiting
-PEs is alive as long as the PE at its end is.  PEs that wait for each other in a circle, or for a stopped PE, show no new
-time, and their waits end.
+A PE that waits writes the time of the PE that it waits for, and not the time of its own waiting.  So all PEs of a chain
+of waiting PEs are alive as long as the last PE of the chain is.  PEs that wait for each other in a circle, or for a
+stopped PE, show no new time, and their waits end.
 """
 
 import ctypes

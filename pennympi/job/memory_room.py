@@ -8,7 +8,8 @@ from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path, PurePath
 
-# Of a version of cgroups: their root folder; files of limits; file of the use; the use that the kernel drops first
+# For each version of cgroups: its root folder; files of limits; file of the bytes in use; name of the bytes in use that
+# the kernel drops first
 _UNIFIED = "", ("memory.max", "memory.high"), "memory.current", "inactive_file"
 _OF_MEMORY = "memory", ("memory.limit_in_bytes",), "memory.usage_in_bytes", "total_inactive_file"
 

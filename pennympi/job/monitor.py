@@ -1,8 +1,8 @@
 """The monitor: a thread of each process that runs ten times a second, whatever the main thread does.
 
 The monitor shows that a process that compiles is alive.  It ends the job if a device has given up and the program does
-not notice.  It ends the process if the launcher has ended, or if a PE of another launcher has ended the job.  Before
-that it neither calls MPI nor takes a lock that the main thread may hold for long.
+not notice.  It ends the process if the launcher has ended, or if a PE of another launcher has ended the job.  Until then
+the monitor neither calls MPI nor takes a lock that the main thread may hold for long.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class DeviceMonitor:
 
     poll:      returns the exception to raise, or None; called ten times a second
     grace_s:   time in which the main thread may then raise the exception itself
-    delivered: to be set to True when the main thread has raised the exception
+    delivered: True once the main thread has raised the exception; its code sets it
     """
 
     def __init__(self, poll: Callable[[], BaseException | None], grace_s: float = 2.0):

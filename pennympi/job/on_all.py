@@ -17,8 +17,8 @@ def on_all(
 ) -> Result:
     """The result of ``make``, after it has succeeded on every PE with the same text ``in_words(result)``.  Collective.
 
-    Raises on every PE: the error of its own ``make``; or for the error of another PE's, which it names, ValueError if
-    that is a ValueError, else ``error_type``; or ValueError if the texts differ.
+    Raises on every PE, if the ``make`` of any PE raises: its own error on a PE that has one; on the others an error that
+    names the PE, ValueError if its error is a ValueError, else ``error_type``.  Raises ValueError if the texts differ.
     """
     error: Exception | None = None
     try:
@@ -29,10 +29,10 @@ def on_all(
     gathered = job.gather((None if error is None else isinstance(error, ValueError), text), what)
     if error is not None:
         raise error
-    for pe, (is_value_error, its_text) in enumerate(gathered):
+    for pe, (is_value_error, text_of_pe) in enumerate(gathered):
         if is_value_error is not None:
-            raise (ValueError if is_value_error else error_type)(f"{what} failed on PE {pe}: {its_text}")
-    for pe, (_, its_text) in enumerate(gathered):
-        if its_text != text:
-            raise ValueError(f"each PE must ask for the same {what}: this PE asks for {text}, PE {pe} for {its_text}")
+            raise (ValueError if is_value_error else error_type)(f"{what} failed on PE {pe}: {text_of_pe}")
+    for pe, (_, text_of_pe) in enumerate(gathered):
+        if text_of_pe != text:
+            raise ValueError(f"each PE must ask for the same {what}: this PE asks for {text}, PE {pe} for {text_of_pe}")
     return result

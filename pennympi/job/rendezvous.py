@@ -8,11 +8,10 @@ meetings.
 
 from __future__ import annotations
 
-import os
 import pickle
 import time
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import cycle
 from typing import Any
@@ -20,13 +19,15 @@ from typing import Any
 from mpi4py import MPI
 
 from ..errors import CollectiveMismatchError, PeerTimeout
+from ..polling import poll_times
 from . import liveness
 from .control import Control, Recent
 from .process import MOST_NAMED, Process, halted, on_host, pes_in_words, this_process
 
 LIVENESS_INTERVAL_S = 0.05  # time between two reads of the signs of life of absent PEs
-LEFT, ARRIVED = 32500, 32502  # message tags, below the 32767 that every MPI has; ARRIVED is the first of NUMBERS tags
-NUMBERS = 64  # number of tags that meetings use in turn; the last tag is below those of beats.py and remote.py
+# Message tags, below the 32767 that every MPI has.  Meetings use the N_TAGS tags from ARRIVED on, in turn; the last tag
+# is below those of beats.py and remote.py.
+LEFT, ARRIVED, N_TAGS = 32500, 32502, 64
 MOST_BYTES = (1 << 31) - (1 << 20)  # largest pickled object of a PE, since MPI counts bytes in 32 bits
 PROCESS_BYTES, NODE_CHARACTERS = 2048, 450  # size of a PE's message in ``Arrivals``, and of the node's name in it
 
@@ -134,20 +135,6 @@ class Deadline:
         return bool(runs and now_ns - self._since_ns > 1e9 * self._timeout_s)
 
 
-def poll_times() -> Iterator[float]:
-    """Yield the seconds since the start, for ever; pauses between are a yield of the core at first, later 1 ms."""
-    start_s, nap_s = time.monotonic(), 0.0
-    while True:
-        passed_s = time.monotonic() - start_s
-        yield passed_s
-        if passed_s > 0.002:
-            nap_s = min(max(2 * nap_s, 2e-5), 1e-3)
-        if nap_s:
-            time.sleep(nap_s)
-        else:
-            os.sched_yield()  # time.sleep(0) may take 80 us
-
-
 class Meetings:
     """The meetings of the PEs of a communicator.
 
@@ -161,7 +148,7 @@ class Meetings:
         self.processes: Sequence[Process] = ()
         self.control: Control | None = None
         self.me, self.n_pes, self._show = comm.Get_rank(), comm.Get_size(), show
-        self._numbers = cycle(range(NUMBERS))
+        self._numbers = cycle(range(N_TAGS))
 
     def gather(self, obj: Any, what: str) -> list[Any]:
         """Every PE's ``obj``, in order of PE.  Collective.
@@ -252,6 +239,6 @@ def _grouped(texts: Mapping[int, str]) -> str:
     """A text such as "PE 0, PE 2 in gather; PE 1 in finalize"."""
     parts = []
     for text in dict.fromkeys(texts.values()):
-        pes = [pe for pe, its_text in texts.items() if its_text == text]
+        pes = [pe for pe, text_of_pe in texts.items() if text_of_pe == text]
         parts.append(f"{pes_in_words(pes)} {text}")
     return "; ".join(parts[:MOST_NAMED])

@@ -10,7 +10,7 @@ destroyed stream to a new stream.  So the order keeps the last call's stream ali
 records the event after each call, and each call waits for the event.
 
 A captured graph begins with a node that waits for the event and ends with a node that records the event, each time it
-runs. After the first capture all calls wait for the event and record it.  A loop counts as one call, and its graph may
+runs.  After the first capture all calls wait for the event and record it.  A loop counts as one call, and its graph may
 contain no event: the calls of its body wait only for each other (``body``).
 
 Kernels of the user, and ``wait_signal``, a single warp, are not in the order.  They always find room, since a call holds
@@ -36,8 +36,8 @@ class Events(Protocol):
     wait:          make the stream wait for the event's last record
     wait_external: during capture, add a node that waits for the event's last record each time the graph runs
     wait_for_end:  during capture, make the stream wait for the ``end`` of another stream of the same graph
-    record_at_end: during capture, make the graph record the event after the stream's last node, and no longer after
-                   ``end`` (None: no end yet); returns the new end.  event None: record no event
+    record_at_end: during capture, make the graph record the event after the stream's last node in place of ``end``, the
+                   result of the previous call (None: there is none); returns the new end.  event None: record no event
     """
 
     def is_capturing(self, handle: int) -> bool: ...
@@ -79,10 +79,10 @@ class Order:
                 self._pending = True
                 run(*args, handle)
             else:
-                self._call_elsewhere(run, args, handle, stream)
+                self._call_on_new_stream(run, args, handle, stream)
 
-    def _call_elsewhere(self, run: Callable[..., None], args: tuple[Any, ...], handle: int, stream: Any) -> None:
-        """A call on a stream that is not, or may not be, the last call's stream."""
+    def _call_on_new_stream(self, run: Callable[..., None], args: tuple[Any, ...], handle: int, stream: Any) -> None:
+        """A call on a stream that may differ from the last call's stream."""
         self._leave_stream()
         self._events.wait(self.last, handle)
         owner = None if self._has_graphs or self._late else self._events.owner(stream)

@@ -18,7 +18,7 @@ from .workspace import Workspaces
 
 MOST_DIMENSIONS = 32  # most dimensions of CuPy's arrays
 MOST_KINDS = 1024  # most launches that are kept for an operation
-OTHERS = "the array belongs to another team: pass a copy, or an array made by this team"
+OF_ANOTHER_TEAM = "the array belongs to another team: pass a copy, or an array made by this team"
 FREED = "the array was freed: its memory is back in the symmetric heap"
 MOST_ELEMS = 1 << 59  # with 8 bytes for each, the number of bytes fits into 63 bits
 
@@ -59,15 +59,15 @@ class SymmetricArrays:
         for another dtype, SymmetricHeapExhausted.
         """
 
-        def asked() -> tuple[DType, tuple[int, ...], int]:
+        def request() -> tuple[DType, tuple[int, ...], int]:
             element, sizes = dtype_of(dtype), _shape(shape)
             return element, sizes, (math.prod(sizes) if storage is None else storage.number) * element.item_bytes
 
         element, sizes, nbytes = on_all(
             self._job,
             "symmetric array",
-            asked,
-            lambda request: f"{storage.largest if storage else request[1]} {request[0].name} in {request[2]} bytes",
+            request,
+            lambda array: f"{storage.largest if storage else array[1]} {array[0].name} in {array[2]} bytes",
         )
         address = self._workspaces.with_room(lambda: self._backend.heap.allocate(max(nbytes, 1)))
         if storage is None:
@@ -154,7 +154,7 @@ class SymmetricArrays:
             return True
         taken = self._backend.heap.taken(view.address)
         if taken is not None:
-            raise ValueError(OTHERS if taken else FREED)
+            raise ValueError(OF_ANOTHER_TEAM if taken else FREED)
         return False
 
     def _check_lives(self, array: Any) -> None:
@@ -178,9 +178,9 @@ class SymmetricArrays:
 
     def extent(self, address: int) -> tuple[int, int] | None:
         """(address, bytes) of the live symmetric array that an address lies in, or None."""
-        found = self.locate(address, 1)
-        start = address - found[1] if found else 0
-        return (start, self._live[start][0]) if found else None
+        location = self.locate(address, 1)
+        start = address - location[1] if location else 0
+        return (start, self._live[start][0]) if location else None
 
     def peer(self, x: Any, pe: int) -> Any:
         """A view of PE ``pe``'s instance of ``x``, a symmetric array or its view.
@@ -200,8 +200,7 @@ class SymmetricArrays:
         )
 
     def let_go(self) -> list[int]:
-        """Forget all arrays at the end of the team.  Returns the addresses of their memory, which peers may still
-        read."""
+        """Forget all arrays at the end of the team.  Returns their addresses, since peers may still read their memory."""
         starts, self._starts, self._live = self._starts, [], {}
         self._stored = {}
         return starts

@@ -1,4 +1,4 @@
-"""What the ranks of a communicator have agreed on: an attribute of its handle, which all wrappers share, and MPI ends."""
+"""The agreement of a communicator's ranks: an attribute of its handle, which all wrappers share and MPI ends."""
 
 from __future__ import annotations
 
@@ -10,36 +10,37 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
+from .. import init_arguments
 from ..errors import NotInitialized, Unsupported
 from ..job import exits
-from ..job.rendezvous import Meetings
 from ..once import once
-from ..settings import SettingError, setting
+from ..settings import setting
 from ..start import init
 from ..team import Team
 from .message import LeftToMPI, is_on_gpu
 from .page import Card, Page, own_page, page_of
 from .table import NEVER, TABLE
+from .transfer import Overdue, Result, Transfer, until
 
-FROM_BYTES = {name: row.from_bytes for name, row in TABLE.items()}
 HAS_CUPY = find_spec("cupy") is not None  # else no array lies on a GPU
+METHODS_COUNT = HAS_CUPY  # else they are quicker
 
 
 class Agreement:
-    """What the ranks of one communicator have agreed on.
+    """The agreement of the ranks of one communicator.
 
-    team:       None before there is one;  team_on_host: the same, if it runs on CPUs
-    from_bytes: by collective, from which size on a message of the host goes by the team
-    left:       calls of smaller messages until the ranks tell one another again whether their arrays lie on GPUs; None:
-                they never do
-    cards:      of the ranks, None where one has no CuPy; None: they have not introduced themselves
+    team:       team of the ranks, once they have made it;  team_on_host: the same team, if it runs on CPUs
+    from_bytes: {collective: size of a message of the host from which on the team takes it}
+    by_table:   True where those are the sizes of TABLE, and the methods of this process count as they have to
+    left:       number of calls of smaller messages until the ranks tell one another again whether their arrays lie on
+                GPUs; None: they never do
+    cards:      cards of the ranks, None for a rank without CuPy; None before the ranks have introduced themselves
     """
 
     def __init__(self) -> None:
         self.team: Team | None = None
         self.team_on_host: Team | None = None
-        self.from_bytes = dict.fromkeys(TABLE, 0)
-        self.left: int | None = 0
+        self._decide(0, 0)
         self.cards: list[Card | None] | None = None
         self._pages: dict[int, Page | None] = {}
         self._calls = 0
@@ -47,7 +48,7 @@ class Agreement:
         self._can_have_team = True  # as far as is known
 
     def team_for(self, comm: MPI.Intracomm, name: str, n_bytes: int, args: Iterable[Any]) -> Team:
-        """The team that does a call.  Collective.  Raises, on all ranks, LeftToMPI, and as ``make_team``."""
+        """The team that runs a call.  Collective.  Raises, on all ranks, LeftToMPI, and as ``make_team``."""
         on_gpu = None
         if self.team is None:
             if self.left == 0:
@@ -63,40 +64,41 @@ class Agreement:
         raise LeftToMPI
 
     def count(self) -> bool:
-        """Whether one more call of a small message goes by MPI before they ask; all ranks count the same calls."""
+        """Whether MPI takes a call of a small message before the ranks ask; all ranks count the same calls."""
         if not self.left:
             return self.left is None
         self.left -= 1
         return True
 
     def _any_on_gpu(self, comm: MPI.Intracomm, args: Iterable[Any]) -> bool:
-        """Whether an array of any rank lies on a GPU.  Collective.  Raises SettingError.
+        """Whether an array of any rank lies on a GPU.  Collective.  Raises, on all ranks, as ``init_arguments.agree``.
 
-        Before there is a team they ask at calls number 1, 2, 4, 8 and so on, where one of them has CuPy.
+        Before they have a team, the ranks also compare their settings, and ask again at calls number 2, 4, 8 and so on
+        if one of them has CuPy.
         """
-        from_bytes = setting("PENNYMPI_COMM_FROM_BYTES")
-        compared = -1 if from_bytes is None else from_bytes
-        words = np.array([any(map(is_on_gpu, args)), HAS_CUPY, compared, -compared])
         self.introduce(comm)
-        request = MPI.Intracomm.Iallreduce(comm, MPI.IN_PLACE, words, MPI.MAX)
-        if self.team is None:
-            request.Wait()
-        elif not request.Test():
-            deadline = Meetings(comm, setting("PENNYMPI_TIMEOUT_S"))
-            deadline.wait(request.Test, lambda: [], "comparison of where arrays lie")
-        any_on_gpu, any_has_cupy, most, least = words.tolist()
-        if most != -least:
-            raise SettingError("PENNYMPI_COMM_FROM_BYTES differs between ranks: set it to the same value on every rank")
-        if self.team is None:
-            self._read_from_bytes()
-            self.left = max(1, self._calls) if any_has_cupy else None
-            self._calls += self.left or 0
-        return bool(any_on_gpu)
+        on_gpu = any(map(is_on_gpu, args))
+        if self.team is not None:
+            word = np.array([on_gpu])
+            request = MPI.Intracomm.Iallreduce(comm, MPI.IN_PLACE, word, MPI.LOR)
+            if not request.Test():
+                pages = {rank: self.page(rank) for rank in range(comm.size) if rank != comm.rank}
+                overdue = Overdue(comm, pages, "a comparison of where arrays lie")
+                Transfer(until(request.Test, Result), overdue).wait()
+            return bool(word[0])
+        settings = init_arguments.read(comm.size, "auto", None, None, None)
+        gathered = MPI.Intracomm.allgather(comm, (on_gpu, HAS_CUPY, settings))
+        on_gpus, have_cupy, all_settings = zip(*gathered, strict=True)
+        init_arguments.agree(all_settings)
+        self._decide(setting("PENNYMPI_COMM_FROM_BYTES"), max(1, self._calls) if any(have_cupy) else None)
+        self._calls += self.left or 0
+        return any(on_gpus)
 
-    def _read_from_bytes(self) -> None:
-        """The setting, which the ranks have compared."""
-        from_bytes = setting("PENNYMPI_COMM_FROM_BYTES")
-        self.from_bytes = FROM_BYTES if from_bytes is None else dict.fromkeys(TABLE, from_bytes)
+    def _decide(self, from_bytes: int | None, left: int | None) -> None:
+        """Set the ways of later calls.  from_bytes: size for all collectives; None: the sizes of the table"""
+        self.from_bytes = {name: row.from_bytes if from_bytes is None else from_bytes for name, row in TABLE.items()}
+        self.left = left
+        self.by_table = from_bytes is None and (METHODS_COUNT or left is None)
 
     def introduce(self, comm: MPI.Intracomm) -> None:
         """The ranks show one another their cards.  Collective; a second call does nothing."""
@@ -104,7 +106,7 @@ class Agreement:
             self.cards = MPI.Intracomm.allgather(comm, own_page().card if HAS_CUPY else None)
 
     def page(self, rank: int) -> Page | None:
-        """A rank's page, where it is known and on this node."""
+        """The page of a rank; None if the rank is on another node, or has not introduced itself."""
         if not self.cards or not 0 <= rank < len(self.cards):
             return None
         if rank not in self._pages:
@@ -112,30 +114,28 @@ class Agreement:
         return self._pages[rank]
 
     def make_team(self, comm: MPI.Intracomm) -> Team:
-        """The team, made if there is none.  Collective.  Raises as ``pennympi.init``."""
+        """The team, which the first call makes.  Collective.  Raises as ``pennympi.init``."""
         if self.team is None:
             if self._why_none:
                 raise NotInitialized(self._why_none)
             self.team = init(MPI.Intracomm(comm))
-            self._read_from_bytes()
-            if self.team.backend == "host":
-                self.team_on_host, self.left = self.team, None
-            else:
-                self.left = 0  # they ask at each call
+            self.team_on_host = self.team if self.team.backend == "host" else None
+            left = None if self.team_on_host else 0  # with a team on GPUs they ask at each call
+            self._decide(setting("PENNYMPI_COMM_FROM_BYTES"), left)
         return self.team
 
     def team_or_none(self, comm: MPI.Intracomm) -> Team | None:
-        """The team; None, the first time with a warning, where these ranks can have none.  Collective."""
+        """The team; None if these ranks can have none, which the first call warns of.  Collective."""
         try:
             return self.make_team(comm) if self._can_have_team else None
         except Unsupported as reason:  # on every rank
             self._can_have_team = False
             warnings.warn(f"{reason}; until then its calls go by MPI", stacklevel=5)
-            self.from_bytes, self.left = dict.fromkeys(TABLE, NEVER), None
+            self._decide(NEVER, None)
             return None
 
     def end(self) -> None:
-        """End the team, which its communicator ends with.  Collective; a second call does nothing."""
+        """End the team.  Collective; a second call does nothing."""
         team, self.team, self.team_on_host = self.team, None, None
         self._why_none = "this communicator was freed, and its team with it: wrap one that lives in pennympi.Comm"
         if team is not None and not exits.has_stopped():  # else MPI ends, and the memory with the process
@@ -149,7 +149,7 @@ def _key() -> int:
 
 
 def agreement_of(comm: MPI.Intracomm) -> Agreement:
-    """The agreement of a communicator; one of no effect where that is null."""
+    """The agreement of a communicator; an agreement without effect if the communicator is null."""
     if comm == MPI.COMM_NULL:
         return Agreement()
     agreement: Any = MPI.Comm.Get_attr(comm, _key())

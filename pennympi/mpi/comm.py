@@ -1,7 +1,7 @@
 """``Comm``: mpi4py's communicator, whose collectives run on a team where that is faster, or where MPI can't.
 
-Arrays of the host go by the team from a size on, by MPI below it, and by MPI where the team is on GPUs; where an array of
-any rank lies on a GPU, by such a team, which takes copies of the others.  table.py says what may decide.
+The team takes arrays of the host from a size on, if it is on CPUs, and all arrays where one of any rank lies on a GPU, if
+it is on GPUs; then it takes copies of those of the host.  MPI takes all others.  table.py says what may decide.
 """
 
 from __future__ import annotations
@@ -18,25 +18,27 @@ from .agreement import HAS_CUPY, Agreement, agreement_of
 from .flat import Flat
 from .gpu import current_stream
 from .log import LOGS, log_way, logged
-from .message import LeftToMPI, plain_array
+from .message import LeftToMPI, is_in_place, plain_array
 from .messages import PROBES, with_true_size
 from .methods import collective, for_gpus
 from .page import Card
 from .table import TABLE, Row
+from .transfer import Prequest, Standing
 
 _MPI = MPI.Intracomm
+COMM_WORLD, COMM_SELF = MPI.COMM_WORLD, MPI.COMM_SELF  # mpi4py's own objects, which pickle finds by these names
 
 
 class Comm(MPI.Intracomm):
     """An mpi4py intra-communicator; ``Comm(MPI.COMM_WORLD)`` shares its ranks and its context.
 
     All methods are mpi4py's, with its arguments and errors.  The collectives of ``table.TABLE`` may run on a team, which
-    the first such call makes; those of arrays on GPUs also as I... and ..._init.  A blocking call returns when its result
-    is there.  The team belongs to the communicator: all that wrap it share it, and it ends with the communicator.
-    Raises what mpi4py raises, and what ``Team`` raises: PeerTimeout, CollectiveMismatchError, Unsupported.
+    the first such call makes; with arrays on GPUs their forms I... and ..._init may, too.  A blocking call returns when
+    its result is complete.  All wrappers of a communicator share its team, which ends with the communicator.
+    Raises as mpi4py, and as ``Team``: PeerTimeout, CollectiveMismatchError, Unsupported.
     """
 
-    _agreement: Agreement | None = None
+    _agreement = Agreement()  # before the first call
 
     @property
     def team(self) -> Team:
@@ -60,47 +62,53 @@ class Comm(MPI.Intracomm):
 
     def Barrier(self) -> None:
         """Wait for all ranks.  Collective."""
-        self._agree().introduce(self)
-        super().Barrier()
+        if self._agreement.cards is None:
+            self._agree().introduce(self)
+        _MPI.Barrier(self)
 
     def __reduce__(self) -> Any:
-        """Where a program has made this its MPI.COMM_WORLD or MPI.COMM_SELF, it is pickled by that name."""
+        """The name MPI.COMM_WORLD or MPI.COMM_SELF, where this object has that name; else as mpi4py."""
         for name in ("COMM_WORLD", "COMM_SELF"):
             if self is getattr(MPI, name):
                 return _predefined, (name,)
         return super().__reduce__()
 
     def _agree(self) -> Agreement:
-        """What the ranks have agreed on."""
-        if self._agreement is None:
+        """The agreement of the ranks."""
+        if self._agreement is Comm._agreement:
             self._agreement = agreement_of(self)
         return self._agreement
 
     def _end_team(self) -> None:
-        """Before MPI frees the communicator, which it may do later, inside another call."""
+        """End the team before MPI frees the communicator, which MPI may do later, inside another call."""
         if self != MPI.COMM_NULL:
             self._agree().end()
 
 
-def _by_team(name: str, row: Row, by_mpi: Callable[..., None]) -> Callable[..., None]:
-    """A collective that is not small: by the team, or on all ranks by MPI."""
+def _by_size(name: str, row: Row, by_mpi: Callable[..., None]) -> Callable[..., None]:
+    """A collective by the team, or on all ranks by MPI."""
+    may_be_in_place = name in ("Reduce", "Reduce_scatter", "Reduce_scatter_block")  # the first argument, which is sized
 
-    def method(comm: Comm, agreement: Agreement, n_bytes: int, *args: Any) -> None:
-        plain = [plain_array(arg) for arg in args]
-        if agreement.team_on_host is not None and row.by_plain(agreement.team_on_host, *plain):
-            return
+    def method(comm: Comm, *args: Any) -> None:
+        sized = args[1 if may_be_in_place and is_in_place(args[0]) else row.sized]
+        agreement = comm._agree()
         try:
+            n_bytes = row.size(sized, comm.size if row.in_parts else 1)
+            if n_bytes < agreement.from_bytes[name] and agreement.count():
+                return by_mpi(comm, *args)
+            if agreement.team_on_host is not None and row.by_plain(agreement.team_on_host, *map(plain_array, args)):
+                return None
             run = row.read(comm, *args)
             team = agreement.team_for(comm, name, n_bytes, args)
         except LeftToMPI:
-            by_mpi(comm, *args)
-            return
+            return by_mpi(comm, *args)
         log_way(comm, name, "the team")
         flat = Flat(team.backend == "cuda")
         run(team, flat)
         if team.backend == "cuda":
             team.synchronize(current_stream())
         flat.put_back()
+        return None
 
     return method
 
@@ -109,47 +117,53 @@ def _predefined(name: str) -> Any:
     return getattr(MPI, name)
 
 
-class Cartcomm(Comm, MPI.Cartcomm):
-    """What ``Create_cart`` and ``Sub`` make."""
+class Message(MPI.Message, metaclass=Standing):
+    """A message that a communicator has found.  comm: that communicator; COMM_SELF if it is not known"""
+
+    comm: MPI.Intracomm = COMM_SELF
+
+    def __init__(self, message: MPI.Message | None = None):
+        self.comm = getattr(message, "comm", self.comm)
+
+    @classmethod
+    def Probe(cls, comm: MPI.Comm, *args: Any, **named: Any) -> MPI.Message:  # type: ignore[override]
+        return comm.Mprobe(*args, **named)
+
+    @classmethod
+    def Iprobe(cls, comm: MPI.Comm, *args: Any, **named: Any) -> MPI.Message | None:  # type: ignore[override]
+        return comm.Improbe(*args, **named)
 
 
-class Graphcomm(Comm, MPI.Graphcomm):
-    """What ``Create_graph`` makes."""
-
-
-class Distgraphcomm(Comm, MPI.Distgraphcomm):
-    """What ``Create_dist_graph`` and ``Create_dist_graph_adjacent`` make."""
-
-
-class Message(MPI.Message):
-    """What ``Mprobe`` and ``Improbe`` find.  comm: where they found it"""
-
-    comm: Comm
-
-
-_KINDS = {_MPI: Comm} | {kind.__bases__[-1]: kind for kind in (Cartcomm, Graphcomm, Distgraphcomm, Message)}
+_KINDS = {_MPI: Comm, MPI.Message: Message}
+_KINDS |= {base: type(base.__name__, (Comm, base), {}) for base in (MPI.Cartcomm, MPI.Graphcomm, MPI.Distgraphcomm)}
 _MAKERS = (
     "Split", "Split_type", "Create", "Create_group", "Create_cart", "Create_graph", "Create_dist_graph",
     "Create_dist_graph_adjacent", "Sub", "Mprobe", "Improbe",
 )  # fmt: skip
 
 
-def _making_ours(plain: Callable[..., Any]) -> Callable[..., Any]:
+def _wrapping(plain: Callable[..., Any]) -> Callable[..., Any]:
     """A method whose result is an object of the class of this file, or null."""
 
     @wraps(plain)
     def method(self: Any, *args: Any, **named: Any) -> Any:
-        made = plain(self, *args, **named)
-        if not made:
-            return made
-        ours = _KINDS[type(made)](made)
-        if isinstance(ours, Message):
-            ours.comm = self
+        result = plain(self, *args, **named)
+        if not result:
+            return result
+        result = _KINDS[type(result)](result)
+        if isinstance(result, Message):
+            result.comm = self
         elif cards := self._agree().cards:
-            agreement_of(ours).cards = _cards_of_part(cards, self, ours)
-        return ours
+            agreement_of(result).cards = _cards_of_part(cards, self, result)
+        return result
 
     return method
+
+
+def stand_in_for_mpi4py() -> None:
+    """Put objects and classes of this folder into mpi4py's module, for a program that knows only mpi4py."""
+    names: dict[str, Any] = {"Message": Message, "Prequest": Prequest}
+    vars(MPI).update(names, COMM_WORLD=Comm(COMM_WORLD), COMM_SELF=Comm(COMM_SELF))
 
 
 def _cards_of_part(cards: list[Card | None], whole: MPI.Intracomm, part: MPI.Intracomm) -> list[Card | None]:
@@ -164,17 +178,17 @@ def _cards_of_part(cards: list[Card | None], whole: MPI.Intracomm, part: MPI.Int
 def _own_methods(base: Any) -> dict[str, Callable[..., Any]]:
     """The methods of a class of mpi4py's that it does not inherit from MPI.Intracomm."""
     inherited = object if base is _MPI else _MPI
-    found = {name: getattr(base, name) for name in dir(base) if name[0].isupper()}
+    methods = {name: getattr(base, name) for name in dir(base) if name[0].isupper()}
     return {
         name: method
-        for name, method in found.items()
+        for name, method in methods.items()
         if callable(method) and method is not getattr(inherited, name, None)
     }
 
 
 for _base, _kind in _KINDS.items():
     _plain = _own_methods(_base)
-    _methods = {name: _making_ours(_plain[name]) for name in _MAKERS if name in _plain}
+    _methods = {name: _wrapping(_plain[name]) for name in _MAKERS if name in _plain}
     if HAS_CUPY:
         _methods |= for_gpus(_plain)
         _methods |= {name: with_true_size(_methods.get(name, _plain[name])) for name in PROBES if "Send" in _plain}
@@ -182,6 +196,6 @@ for _base, _kind in _KINDS.items():
         _row, _by_mpi = TABLE[_name], _methods.get(_name, _plain[_name])
         if LOGS:
             _row, _by_mpi = _row._replace(by_plain=lambda *args: False), logged(_by_mpi)
-        _methods[_name] = collective(_name, _row, _by_mpi, _by_team(_name, _row, _by_mpi))
+        _methods[_name] = collective(_name, _row, _by_mpi, _by_size(_name, _row, _by_mpi))
     for _name, _method in _methods.items():
         setattr(_kind, _name, _method)

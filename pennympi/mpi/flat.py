@@ -1,7 +1,7 @@
-"""The messages of a call as flat arrays on one device, copied where they are not.
+"""The messages of a call as flat arrays on one device, by copies where they lie elsewhere.
 
-What a rank's argument is beside its size, its op and its elements is its own affair: read-only or not, on a GPU or on the
-host, in parts or by a derived datatype.  So it decides nothing, and a copy makes up for it.
+The form of an argument is the affair of its rank: an array that is read-only or not, on a GPU or on the host, in parts or
+of a derived datatype.  So the form decides nothing, and a copy makes up for it.
 """
 
 from __future__ import annotations
@@ -19,37 +19,37 @@ _SELF = MPI.COMM_SELF  # under this name a program may put a Comm in its place
 
 
 class Flat:
-    """The arrays of one call.  ``put_back`` after it: results that were copied go where they belong.
+    """The arrays of one call.  ``put_back`` ends the call: it copies results to the memory of their arguments.
 
-    on_gpu: the arrays lie on CuPy's current device; else on the host
+    on_gpu: True for arrays on CuPy's current device, False for the host
     """
 
     def __init__(self, on_gpu: bool):
         self._on_gpu = on_gpu
-        self._after: list[Callable[[], Any]] = []
+        self._copies_back: list[Callable[[], Any]] = []
 
     def source(self, message: Message, dtype: np.dtype = BYTES) -> Any:
-        """What the call reads."""
+        """The array that the call reads."""
         return self._array(message, dtype, True, False)
 
     def result(self, message: Message, dtype: np.dtype = BYTES) -> Any:
-        """What the call writes."""
+        """The array that the call writes."""
         return self._array(message, dtype, False, True)
 
-    def both(self, message: Message, dtype: np.dtype = BYTES) -> Any:
-        """What the call reads and writes."""
+    def updated(self, message: Message, dtype: np.dtype = BYTES) -> Any:
+        """The array that the call reads and writes."""
         return self._array(message, dtype, True, True)
 
     def pair(self, x: Message | None, out: Message, dtype: np.dtype = BYTES) -> tuple[Any, Any]:
-        """The arrays of a call with a source and a result.  x: None: the call is in place"""
+        """The arrays of a call with a source and a result.  x: message of the source; None if the call is in place"""
         if x is None:
-            return MPI.IN_PLACE, self.both(out, dtype)
+            return MPI.IN_PLACE, self.updated(out, dtype)
         return self.source(x, dtype), self.result(out, dtype)
 
     def put_back(self) -> None:
         """End the call."""
-        while self._after:
-            self._after.pop()()
+        while self._copies_back:
+            self._copies_back.pop()()
 
     def _array(self, message: Message, dtype: np.dtype, reads: bool, writes: bool) -> Any:
         buffer, element, n_elems, start, _ = message
@@ -57,7 +57,7 @@ class Flat:
         if not element.is_dense:
             return self._moved(self._packed(message, reads, writes), False, message, reads, writes).view(dtype)
         if type(buffer) is np.ndarray and not self._on_gpu and buffer.flags.carray and offset + n_bytes <= buffer.nbytes:
-            return np.ndarray(n_bytes // dtype.itemsize, dtype, buffer, offset)  # mostly so
+            return np.ndarray(n_bytes // dtype.itemsize, dtype, buffer, offset)  # the usual case
         on_gpu = is_on_gpu(buffer)
         memory = _bytes_on_gpu(buffer) if on_gpu else _bytes_on_host(buffer, writes)
         if offset + n_bytes > memory.nbytes:
@@ -75,18 +75,18 @@ class Flat:
             on_gpu = _bytes_on_gpu(buffer)
             buffer = on_gpu.get()
             if writes:
-                self._after.append(lambda: on_gpu.set(buffer))
+                self._copies_back.append(lambda: on_gpu.set(buffer))
         if reads:
             _SELF.Allgather([buffer, n_elems, start, element.datatype], [flat, MPI.BYTE])
         if writes:
             for count, first in message.parts or ((n_elems, start),):
                 part = flat[(first - start) * element.size :][: count * element.size]
                 spec = [buffer, count, first, element.datatype]
-                self._after.append(lambda part=part, spec=spec: _SELF.Allgather([part, MPI.BYTE], spec))  # type: ignore[misc]
+                self._copies_back.append(lambda part=part, spec=spec: _SELF.Allgather([part, MPI.BYTE], spec))  # type: ignore[misc]
         return flat
 
     def _moved(self, flat: Any, on_gpu: bool, message: Message, reads: bool, writes: bool) -> Any:
-        """Bytes of the host or of a GPU on this call's device; what it writes is copied back, part by part."""
+        """Bytes of the host or of a GPU, moved to this call's device; ``put_back`` copies a result back, part by part."""
         if on_gpu == self._on_gpu:
             return flat
         import cupy
@@ -106,16 +106,16 @@ class Flat:
                     moved[part].get(out=flat[part])
 
         if writes:
-            self._after.append(put_back)
+            self._copies_back.append(put_back)
         return moved
 
 
 def _bytes_on_host(buffer: Any, writes: bool) -> np.ndarray:
-    """In mpi4py's own words where it has gaps or is read-only.  Raises its errors."""
+    """The bytes of a buffer of the host.  Raises mpi4py's errors, if it has gaps or is read-only."""
     if is_bottom(buffer):
         return np.empty(0, BYTES)
     if isinstance(buffer, np.ndarray) and buffer.flags.f_contiguous:
-        buffer = buffer.T  # as it lies, which mpi4py takes too
+        buffer = buffer.T  # in the order of memory, as mpi4py takes it
     memory: Any = MPI.buffer.frombuffer(buffer, not writes)
     return np.ndarray(memory.nbytes, BYTES, memory)
 

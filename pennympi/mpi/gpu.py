@@ -1,4 +1,4 @@
-"""Memory of GPUs: the program's stream, copies beside it, and how another process of the node finds and opens memory."""
+"""Memory of GPUs: the program's stream, copies on a stream of their own, and memory that another process opens."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .flat import Flat
 from .message import Message, is_on_gpu
 from .page import ALLOCATIONS, GPUS, N_ALLOCATIONS, N_GPUS, Location, Page, own_page
 
-MOST_KNOWN = 1024  # addresses whose location is kept
+MOST_KNOWN = 1024  # number of addresses whose location is kept
 
 
 def current_stream() -> Any:
@@ -24,7 +24,7 @@ def current_stream() -> Any:
 
 
 def mark() -> Any:
-    """An event after all work that CuPy's current stream has now; None where it has none."""
+    """An event after all work of CuPy's current stream; None if the stream has no work."""
     import cupy
 
     stream = current_stream()
@@ -36,19 +36,19 @@ def mark() -> Any:
 
 
 class Memory(NamedTuple):
-    """Where a message lies that is one stretch of memory on a GPU."""
+    """The place of a message that is one stretch of memory on a GPU."""
 
     address: int
     device: int
 
 
 def memory_of(message: Message) -> Memory | None:
-    """The memory of a message, None where it is another one."""
+    """The memory of a message; None if it is no such stretch."""
     cupy = sys.modules.get("cupy")
     if cupy is None or not message.n_bytes or not message.element.is_dense:
         return None
     array = message.buffer
-    is_whole = type(array) is cupy.ndarray and array.nbytes == message.n_bytes and not message.start  # mostly so
+    is_whole = type(array) is cupy.ndarray and array.nbytes == message.n_bytes and not message.start  # the usual case
     if not is_whole and not is_on_gpu(array):
         return None
     memory = (array if is_whole else Flat(True).source(message)).data
@@ -56,19 +56,19 @@ def memory_of(message: Message) -> Memory | None:
 
 
 # Copies --------------------------------------------------------------------------------
-def begin_copy(to: Memory | int, source: int, n_bytes: int, after: Any = None) -> Callable[[], bool]:
-    """Begin a copy, on a stream of its own.  Returns what says whether it has ended.
+def begin_copy(to: Memory | int, source: int, n_bytes: int, ready: Any = None) -> Callable[[], bool]:
+    """Begin a copy, on a stream of its own.  Returns a function that says whether the copy has ended.
 
-    to: memory of a GPU, or an address of the host;  after: an event to wait for
+    to: memory of a GPU, or an address of the host;  ready: event that the copy waits for, or None
     """
     import cupy
 
     if isinstance(to, Memory) and cupy.cuda.runtime.getDevice() != to.device:
         with cupy.cuda.Device(to.device):
-            return begin_copy(to, source, n_bytes, after)
+            return begin_copy(to, source, n_bytes, ready)
     stream, events = _stream_of(cupy.cuda.runtime.getDevice())
-    if after is not None:
-        stream.wait_event(after)
+    if ready is not None:
+        stream.wait_event(ready)
     ended = events.pop() if events else cupy.cuda.Event(disable_timing=True)
     address = to.address if isinstance(to, Memory) else to
     cupy.cuda.runtime.memcpyAsync(address, source, n_bytes, cupy.cuda.runtime.memcpyDefault, stream.ptr)
@@ -85,7 +85,7 @@ def begin_copy(to: Memory | int, source: int, n_bytes: int, after: Any = None) -
 
 @cache
 def _stream_of(device: int) -> tuple[Any, list[Any]]:
-    """The stream of a device's copies, which no work of the program stands in the way of, and events that are free."""
+    """The stream of a device's copies, which waits for no work of the program, and a list of free events."""
     import cupy
 
     return cupy.cuda.Stream(non_blocking=True), []
@@ -93,20 +93,20 @@ def _stream_of(device: int) -> tuple[Any, list[Any]]:
 
 # Memory of this process, for others ----------------------------------------------------
 class _Shown(NamedTuple):
-    """An allocation.  handle: CUDA's, b"" if there is none;  place: of its number in the page"""
+    """An allocation.  handle: handle of CUDA, b"" if there is none;  place: index of its number in the page"""
 
     start: int
     handle: bytes
     place: int
 
 
-_located: dict[int, Location] = {}  # by address
-_shown: dict[int, _Shown] = {}  # by number
+_located: dict[int, Location] = {}  # {address: location}
+_shown: dict[int, _Shown] = {}  # {number: allocation}
 _free_places = list(range(ALLOCATIONS, ALLOCATIONS + N_ALLOCATIONS))
 
 
 def locate(address: int) -> Location | None:
-    """Where an address of a GPU lies; None where other processes can't reach it."""
+    """The location of an address of a GPU; None if other processes can't reach it."""
     world = state.world
     if world and world.segments.by_nvshmem and world.segments.holds(address):
         return Location(0, address - world.segments.base, 0, world.group.rank)
@@ -134,7 +134,7 @@ def _locate(address: int) -> Location | None:
 
 
 def _number_of(address: int) -> int:
-    """The number of the allocation at an address; 0 of memory that has been freed."""
+    """The number of the allocation at an address; 0 for memory that has been freed."""
     read, attribute = _attribute_reader()
     status, number = read(attribute, address)
     return 0 if status else int(number)
@@ -150,7 +150,7 @@ def _attribute_reader() -> Any:
 def _show(start: int, number: int) -> _Shown | None:
     """Write an allocation's number into this process's page; None if there is no room.
 
-    What was freed is shown no longer: those who have opened it close it.
+    The numbers of freed allocations are erased, and the processes that have opened one close it.
     """
     import cupy
 
@@ -162,7 +162,7 @@ def _show(start: int, number: int) -> _Shown | None:
                 _free_places.append(old.place)
     try:
         handle = bytes(cupy.cuda.runtime.ipcGetMemHandle(start))
-    except cupy.cuda.runtime.CUDARuntimeError:  # managed, or of a pool of CUDA's
+    except cupy.cuda.runtime.CUDARuntimeError:  # managed memory, or memory of a pool of CUDA
         handle = b""
     if handle and not _free_places:
         return None
@@ -174,7 +174,7 @@ def _show(start: int, number: int) -> _Shown | None:
 
 @cache
 def number_of_gpu(device: int) -> int:
-    """Of a device, the same in all processes of the machine."""
+    """The number of a device, which is the same in all processes of the machine."""
     import cupy
 
     return int.from_bytes(cupy.cuda.runtime.getDeviceProperties(device)["uuid"][:8], "little", signed=True)
@@ -182,7 +182,7 @@ def number_of_gpu(device: int) -> int:
 
 @cache
 def show_reach() -> None:
-    """Write the GPUs whose memory all devices of this process reach into its page."""
+    """Write the numbers of the GPUs whose memory all devices of this process reach into its page."""
     import cupy
 
     runtime = cupy.cuda.runtime
@@ -197,11 +197,11 @@ def show_reach() -> None:
 
 
 # Memory of another process -------------------------------------------------------------
-_opened: dict[tuple[str, int], int] = {}  # by page and number: the address in this process
+_opened: dict[tuple[str, int], int] = {}  # {(path of a page, number of an allocation): address in this process}
 
 
 def address_of(location: Location, page: Page) -> int:
-    """The address in this process of what another one has located.  Raises Unsupported."""
+    """The address in this process of a location in another process.  Raises Unsupported."""
     import cupy
 
     if location.pe >= 0 and state.world:

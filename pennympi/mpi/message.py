@@ -1,4 +1,4 @@
-"""A buffer argument of mpi4py, read as mpi4py reads it: its memory, its elements, and the bytes of its message."""
+"""The buffer arguments of mpi4py, read as mpi4py reads them: memory, elements, and the bytes of the message."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..arrays.dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED
 from ..arrays.dtypes import ALL, dtype_of
 from ..errors import Unsupported
 
-_SPECS = (list, tuple)  # quicker than their union
+SPECS = (list, tuple)  # quicker than their union
 ON_HOST = frozenset({np.ndarray, bytearray, bytes, memoryview, mmap, MPI.InPlaceType, MPI.BottomType, type(None)})
 _handle_of = MPI._handleof
 _DEVICE = (2, 3)  # cudaMemoryTypeDevice, cudaMemoryTypeManaged
@@ -24,15 +24,15 @@ _DEVICES = (CPU, CUDA, CUDA_HOST, CUDA_MANAGED)
 
 
 class LeftToMPI(Exception):
-    """MPI takes this call: a team has no such reduction, is not worth its while, or mpi4py says what is wrong with it."""
+    """MPI takes this call: a team has no such reduction, MPI is faster, or mpi4py has an error to raise."""
 
 
 class Element(NamedTuple):
-    """What a message consists of.
+    """The element that a message repeats.
 
-    size, extent: in bytes;  is_dense: elements follow one another without a gap, in order
-    dtype:    NumPy's of the numbers in it, None where they are not of one type that a team knows
-    datatype: MPI's, None where NumPy's dtype was enough
+    size, extent: numbers of bytes;  is_dense: True if elements follow one another without a gap, in order
+    dtype:    NumPy's dtype of the numbers in it; None if they are not of one type that a team knows
+    datatype: MPI's datatype; None where NumPy's dtype was enough
     """
 
     size: int
@@ -45,7 +45,7 @@ class Element(NamedTuple):
 class Message(NamedTuple):
     """``n_elems`` elements from element ``start`` of a buffer on.
 
-    parts: (count, start) of a part for each rank, where they have any length; n_elems and start span all of them
+    parts: (count, start) of each rank's part, where parts have any length; n_elems and start span all of them
     """
 
     buffer: Any
@@ -56,7 +56,7 @@ class Message(NamedTuple):
 
     @property
     def n_bytes(self) -> int:
-        """Bytes that are moved."""
+        """The number of bytes that are moved."""
         n_elems = self.n_elems if self.parts is None else sum(count for count, _ in self.parts)
         return n_elems * self.element.size
 
@@ -67,12 +67,14 @@ class Message(NamedTuple):
 
     @property
     def part_starts(self) -> list[int]:
-        """Where each part begins in the span, in bytes."""
+        """The start of each part in the span, in bytes."""
         return [(start - self.start) * self.element.size if count else 0 for count, start in self.parts or ()]
 
 
 ELEMENTS = {dtype.numpy: Element(dtype.item_bytes, dtype.item_bytes, True, dtype.numpy) for dtype in ALL.values()}
-_PREDEFINED: dict[int, Element] = {}  # by the datatype's handle
+_PREDEFINED: dict[int, Element] = {}  # {handle of a datatype: element}
+_DATATYPES = [value for value in vars(MPI).values() if type(value) is MPI.Datatype and value]  # mpi4py's own objects
+SIZES = {id(datatype): datatype.size for datatype in _DATATYPES if 0 < datatype.size == datatype.extent}
 
 
 def is_in_place(buffer: Any) -> bool:
@@ -103,22 +105,25 @@ def is_on_gpu(spec: Any) -> bool:
 
 def buffer_of(spec: Any) -> Any:
     """The array in an argument, which may be a list with its count and datatype."""
-    return spec[0] if isinstance(spec, _SPECS) and spec else spec
+    return spec[0] if isinstance(spec, SPECS) and spec else spec
 
 
 def bytes_of(spec: Any, n_parts: int = 1) -> int:
-    """Bytes of ``message_of``, quicker where they are easy to see.  Raises LeftToMPI."""
-    if type(spec) in _SPECS and 2 <= len(spec) <= 3 and type(spec[-1]) is MPI.Datatype:
-        if len(spec) == 3 and type(spec[1]) is int:
-            return int(spec[1] * n_parts * spec[2].size)
-        if len(spec) == 2 and type(spec[0]) is np.ndarray and _handle_of(spec[1]) in _PREDEFINED:
-            return spec[0].nbytes
+    """The bytes of ``message_of``, by a shorter way for the usual forms.  Raises LeftToMPI."""
+    if type(spec) is np.ndarray:
+        return spec.nbytes
+    if type(spec) in SPECS:
+        if len(spec) == 2:
+            if id(spec[1]) in SIZES and type(spec[0]) is np.ndarray:
+                return spec[0].nbytes
+        elif len(spec) == 3 and type(spec[1]) is int and (size := SIZES.get(id(spec[2]))):
+            return spec[1] * size * n_parts
     return message_of(spec, n_parts).n_bytes
 
 
 def bytes_of_parts(spec: Any, n_parts: int) -> int:
-    """Bytes of ``parts_of``, quicker where they are easy to see.  Raises LeftToMPI."""
-    if type(spec) in _SPECS and 2 <= len(spec) <= 4 and type(spec[1]) is list and len(spec[1]) == n_parts:
+    """The bytes of ``parts_of``, by a shorter way for the usual forms.  Raises LeftToMPI."""
+    if type(spec) in SPECS and 2 <= len(spec) <= 4 and type(spec[1]) is list and len(spec[1]) == n_parts:
         if type(spec[-1]) is MPI.Datatype:
             return int(sum(spec[1]) * spec[-1].size)
         if len(spec) == 2 and type(spec[0]) is np.ndarray:
@@ -127,8 +132,8 @@ def bytes_of_parts(spec: Any, n_parts: int) -> int:
 
 
 def plain_array(spec: Any) -> Any:
-    """The array of NumPy in an argument that says no more than that array; else the argument."""
-    if type(spec) not in _SPECS or not 2 <= len(spec) <= 3 or type(spec[0]) is not np.ndarray:
+    """The NumPy array of an argument that adds nothing to the array; else the argument."""
+    if type(spec) not in SPECS or not 2 <= len(spec) <= 3 or type(spec[0]) is not np.ndarray:
         return spec
     if type(spec[-1]) is not MPI.Datatype or len(spec) == 3 and (type(spec[1]) is not int or spec[1] != spec[0].size):
         return spec
@@ -137,13 +142,13 @@ def plain_array(spec: Any) -> Any:
 
 
 def message_of(spec: Any, n_parts: int = 1) -> Message:
-    """A message of ``n_parts`` equal parts, and a count is of one of them.  Raises LeftToMPI."""
+    """A message of ``n_parts`` equal parts; a count is that of a part.  Raises LeftToMPI."""
     if type(spec) is np.ndarray and spec.dtype in ELEMENTS and not spec.size % n_parts:
-        return Message(spec, ELEMENTS[spec.dtype], spec.size)  # mostly so
+        return Message(spec, ELEMENTS[spec.dtype], spec.size)  # the usual case
     cupy = sys.modules.get("cupy")
     if cupy and type(spec) is cupy.ndarray and spec.dtype in ELEMENTS and spec.flags.c_contiguous and n_parts == 1:
         return Message(spec, ELEMENTS[spec.dtype], spec.size)
-    buffer, count, start, datatype = _unpacked(spec, _SPECS)
+    buffer, count, start, datatype = _unpacked(spec, SPECS)
     element = _element_of(buffer, datatype)
     first = 0 if start is None else _number(start)
     if count is not None:
@@ -162,8 +167,8 @@ def parts_of(spec: Any, n_parts: int) -> Message:
     buffer, counts, starts, datatype = _unpacked(spec, tuple)
     element = _element_of(buffer, datatype)
     if counts is None:
-        n, more = divmod(message_of((buffer, datatype) if datatype else buffer).n_elems, n_parts)
-        counts = [n + (part < more) for part in range(n_parts)]
+        n, rest = divmod(message_of((buffer, datatype) if datatype else buffer).n_elems, n_parts)
+        counts = [n + (part < rest) for part in range(n_parts)]
     counts = numbers([counts] * n_parts if isinstance(counts, int | np.integer) else counts, n_parts)
     if starts is None:
         starts = [0, *accumulate(counts[:-1])]
@@ -176,8 +181,8 @@ def parts_of(spec: Any, n_parts: int) -> Message:
 
 
 def _unpacked(spec: Any, pair: Any) -> tuple[Any, Any, Any, Any]:
-    """(buffer, counts, starts, datatype) of an argument.  pair: what may hold counts and starts"""
-    if not isinstance(spec, _SPECS):
+    """(buffer, counts, starts, datatype) of an argument.  pair: types of an object that holds counts and starts"""
+    if not isinstance(spec, SPECS):
         return spec, None, None, None
     if len(spec) == 4:
         return spec[0], spec[1], spec[2], spec[3]
@@ -207,7 +212,7 @@ def numbers(values: Any, n: int) -> list[int]:
 
 
 def _bytes_of(buffer: Any) -> int:
-    """Bytes of a buffer; 0 of MPI.BOTTOM, which has no end.  Raises LeftToMPI."""
+    """The bytes of a buffer; 0 for MPI.BOTTOM, which has no end.  Raises LeftToMPI."""
     if isinstance(buffer, np.ndarray):
         return buffer.nbytes
     if is_bottom(buffer):
@@ -219,7 +224,7 @@ def _bytes_of(buffer: Any) -> int:
 
 
 def _element_of(buffer: Any, datatype: Any) -> Element:
-    """Of the datatype in the argument, or else of the buffer.  Raises LeftToMPI."""
+    """The element by the datatype of the argument, or else by the buffer.  Raises LeftToMPI."""
     if isinstance(datatype, MPI.Datatype):
         return _PREDEFINED.get(_handle_of(datatype)) or _element_of_datatype(datatype)
     if datatype is not None:
@@ -228,7 +233,7 @@ def _element_of(buffer: Any, datatype: Any) -> Element:
         return ELEMENTS.get(buffer.dtype) or _element_of_datatype(_named(buffer.dtype.char))
     try:
         code = memoryview(buffer).format.lstrip("@<")  # mpi4py takes this machine's order alone
-    except TypeError:  # of another library
+    except TypeError:  # an array of another library
         if hasattr(buffer, "dtype"):
             return ELEMENTS[dtype_of(buffer.dtype).numpy]
         if not hasattr(buffer, "__dlpack__"):
@@ -249,11 +254,11 @@ def _named(code: Any) -> MPI.Datatype:
 
 
 def _element_of_datatype(datatype: MPI.Datatype) -> Element:
-    """What MPI and mpi4py say of a datatype."""
+    """The element of a datatype.  Raises LeftToMPI."""
     if datatype == MPI.DATATYPE_NULL:
         raise LeftToMPI
     size, extent, basic = datatype.size, datatype.extent, _basic(datatype)
-    known = np.dtype(basic) if basic else None  # the very object that arrays of native numbers have
+    known = np.dtype(basic) if basic else None  # the same object as that of NumPy's arrays
     element = Element(size, extent, False, known if known in ELEMENTS else None, datatype)
     if datatype.is_predefined:
         element = _PREDEFINED[_handle_of(datatype)] = element._replace(is_dense=size == extent)
@@ -264,9 +269,9 @@ def _basic(datatype: MPI.Datatype) -> str:
     """NumPy's name of the one basic type that a datatype is made of, "" where there are several."""
     if datatype.is_predefined:
         return datatype.typestr
-    inner = datatype.contents[-1]
-    names = {_basic(part) for part in inner}
-    for part in inner:
+    parts = datatype.contents[-1]
+    names = {_basic(part) for part in parts}
+    for part in parts:
         if not part.is_predefined:
             part.Free()
     return names.pop() if len(names) == 1 else ""

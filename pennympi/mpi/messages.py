@@ -1,11 +1,11 @@
 """Messages from rank to rank, of arrays that may lie on GPUs.
 
-What travels by MPI, in the order and with the tag of the message, is the message itself, or an envelope.  Then the
-receiver copies from the sender's memory, and writes its answer into the slot.  A message goes itself where it is small,
-where other processes can't reach its memory, and to a process that has not announced that it takes envelopes.
+MPI carries the message itself, or an envelope in the order and with the tag of the message.  Then the receiver copies
+from the sender's memory, and writes its answer into the slot.  MPI carries the message itself if it is small, if other
+processes can't reach its memory, and if its receiver has not announced that it takes envelopes.
 
-**A process announces that it takes envelopes when it first receives into memory of a GPU, once no receive of its own that
-knows of none is under way.  From then on all its receives through Comm know of them, into memory of the host, too.**
+**A process announces it when it first receives into memory of a GPU, once no receive that can't take envelopes is under
+way.  All its later receives through Comm take envelopes, those into memory of the host, too.**
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .agreement import agreement_of
 from .flat import BYTES, Flat
 from .gpu import address_of, begin_copy, current_stream, locate, mark, memory_of, number_of_gpu, show_reach
 from .log import log_way
-from .message import LeftToMPI, is_on_gpu, message_of
+from .message import is_on_gpu, message_of
 from .page import FAILED, MOST_BYTES, RECEIVES, SENT, STATE, TAKEN, Envelope, opened, own_page, put_true_size
 from .transfer import Overdue, Request, Result, Steps, Transfer, until
 
@@ -35,7 +35,7 @@ Method = Callable[..., Any]
 
 # Sends ---------------------------------------------------------------------------------
 def _begin_send(begin: Callable[..., MPI.Request], comm: Any, spec: Any, dest: int, tag: int) -> Transfer:
-    """Begin a message.  begin: MPI's own non-blocking call of its mode.  Raises LeftToMPI."""
+    """Begin a message.  begin: MPI's non-blocking call of the message's mode.  Raises LeftToMPI."""
     message, page = message_of(spec), agreement_of(comm).page(dest)
     memory, n_bytes = memory_of(message), message.n_bytes
     slot = location = None
@@ -52,13 +52,13 @@ def _begin_send(begin: Callable[..., MPI.Request], comm: Any, spec: Any, dest: i
     elif is_on_gpu(message.buffer):
         sent = [Flat(False).source(message), MPI.BYTE]
     request = begin(comm, sent, dest, tag)
-    what = f"a message of {n_bytes} bytes to rank {dest} with tag {tag}"
-    log_way(comm, what, "MPI" if slot is None else "a copy from GPU to GPU")
-    return Transfer(_steps_of_send(request, slot, (spec, sent)), Overdue(comm, dest, page, what))
+    call = f"a message of {n_bytes} bytes to rank {dest} with tag {tag}"
+    log_way(comm, call, "MPI" if slot is None else "a copy from GPU to GPU")
+    return Transfer(_steps_of_send(request, slot, (spec, sent)), Overdue(comm, {dest: page}, call))
 
 
 def _steps_of_send(request: MPI.Request, slot: int | None, buffers: Any) -> Steps:
-    """buffers: what must live until the message has gone"""
+    """buffers: objects that must live until the message has gone"""
     while not request.Test():
         yield
     if slot is None:
@@ -81,12 +81,12 @@ def _warn_of_host(n_bytes: int, is_far: bool) -> None:
 
 
 # Receives ------------------------------------------------------------------------------
-takes_envelopes = False  # whether this process has announced it
-_unaware: list[MPI.Request] = []  # receives that know of none
+takes_envelopes = False  # True once this process has announced it
+_unaware: list[MPI.Request] = []  # receives that can't take envelopes
 
 
 def noted(plain: Callable[..., MPI.Request]) -> Callable[..., MPI.Request]:
-    """A method of MPI's that begins a receive, which knows of no envelopes."""
+    """A method of MPI that begins a receive, which can't take an envelope."""
 
     def method(*args: Any) -> MPI.Request:
         request = plain(*args)
@@ -123,28 +123,28 @@ class Truncated(MPI.Exception):  # type: ignore[misc]
 
 
 class _Target:
-    """What a receive writes.
+    """The memory that a receive writes.
 
-    landing: memory of the host for what MPI brings: the target's own, or other memory, whose pages are taken when written
+    landing: memory of the host that MPI writes: that of the target, or memory whose pages are taken when they are written
     """
 
     def __init__(self, spec: Any):
         message = message_of(spec)
-        self._after, self._flat, self._memory, self.n_bytes = None, Flat(False), memory_of(message), message.n_bytes
+        self._ready, self._flat, self._memory, self.n_bytes = None, Flat(False), memory_of(message), message.n_bytes
         self._array: Any = None
         if self._memory:
             _take_envelopes()
-            self._after = mark()
+            self._ready = mark()
         else:
-            self._array = self._flat.result(message) if message.element.is_dense else self._flat.both(message)
+            self._array = self._flat.result(message) if message.element.is_dense else self._flat.updated(message)
         self._is_own = self._array is not None and self.n_bytes > MOST_BYTES
         self.landing: Any = self._array if self._is_own else np.empty(max(self.n_bytes, MOST_BYTES), BYTES)
 
     def fill(self, n_bytes: int, source: int) -> Steps:
-        """Copy the message from an address; 0: it has landed."""
+        """Copy the message from an address; 0: MPI has brought it."""
         if self._array is None or source:
             to = self._memory or self._array.ctypes.data
-            has_ended = begin_copy(to, source or self.landing.ctypes.data, n_bytes, self._after)
+            has_ended = begin_copy(to, source or self.landing.ctypes.data, n_bytes, self._ready)
             while not has_ended():
                 yield
         elif not self._is_own:
@@ -157,13 +157,13 @@ def _begin_receive(comm: Any, begin: Callable[..., MPI.Request], spec: Any, sour
     """Begin a receive.  begin: takes (comm, spec, source, tag).  Raises LeftToMPI."""
     target = _Target(spec)
     request = begin(comm, [target.landing, MPI.BYTE], source, tag)
-    what = f"a receive of at most {target.n_bytes} bytes with tag {tag}"
-    overdue = Overdue(comm, source, agreement_of(comm).page(source), what)
+    call = f"a receive of at most {target.n_bytes} bytes with tag {tag}"
+    overdue = Overdue(comm, {source: agreement_of(comm).page(source)}, call)
     return Transfer(_steps_of_receive(comm, request, target, spec), overdue, request)
 
 
 def _steps_of_receive(comm: Any, request: MPI.Request, target: _Target, buffer: Any) -> Steps:
-    """buffer: what must live until the message has come"""
+    """buffer: object that must live until the message has come"""
     status = MPI.Status()
     try:
         while not request.Test(status):
@@ -197,7 +197,7 @@ def _steps_of_receive(comm: Any, request: MPI.Request, target: _Target, buffer: 
 
 # The methods of mpi4py -----------------------------------------------------------------
 def _begin_both(comm: Any, sendbuf: Any, dest: int, sendtag: int, recvbuf: Any, source: int, recvtag: int) -> Transfer:
-    """A transfer that is complete when both messages are."""
+    """A transfer that is complete when both messages are complete."""
     receive = _begin_receive(comm, _PLAIN.Irecv, recvbuf, source, recvtag)
     try:
         send = _begin_send(_PLAIN.Isend, comm, sendbuf, dest, sendtag)
@@ -214,7 +214,7 @@ def _begin_both(comm: Any, sendbuf: Any, dest: int, sendtag: int, recvbuf: Any, 
 
 
 def _begin_replacing(comm: Any, buf: Any, dest: int, sendtag: int, source: int, recvtag: int) -> Transfer:
-    """A message is sent while its buffer receives another one."""
+    """A transfer of a copy of the buffer, while the buffer receives."""
     message = message_of(buf)
     copy = Flat(memory_of(message) is not None).source(message).copy()
     return _begin_both(comm, [copy, MPI.BYTE], dest, sendtag, buf, source, recvtag)
@@ -225,8 +225,6 @@ def _begin_recv(comm: Any, buf: Any, source: int, tag: int) -> Transfer:
 
 
 def _begin_probed(message: Any, buf: Any) -> Transfer:
-    if not hasattr(message, "comm"):  # MPI's own, such as MPI.MESSAGE_NO_PROC
-        raise LeftToMPI
     begin = lambda comm, spec, source, tag: _PLAIN_MESSAGE.Irecv(message, spec)  # noqa: E731
     return _begin_receive(message.comm, begin, buf, MPI.ANY_SOURCE, MPI.ANY_TAG)
 
@@ -252,19 +250,19 @@ def _with_request(begin: Callable[..., Transfer]) -> Method:
 
 
 def _bsend(plain: Method) -> Method:
-    """MPI's own, of a copy in memory of the host, for it copies the message."""
+    """MPI's method on a copy in memory of the host, since MPI copies the message."""
     return lambda comm, buf, dest, tag: plain(comm, [Flat(False).source(message_of(buf)), MPI.BYTE], dest, tag)
 
 
 def with_true_size(plain: Method) -> Method:
-    """A probe, which finds the size of the message where its envelope has come."""
+    """A probe that gives the size of the message where its envelope has come."""
 
     def probe(comm: Any, source: int = MPI.ANY_SOURCE, tag: int = MPI.ANY_TAG, status: MPI.Status | None = None) -> Any:
         status = MPI.Status() if status is None else status
-        found = plain(comm, source, tag, status)
-        if found is not False and found is not None:
+        result = plain(comm, source, tag, status)
+        if result is not False and result is not None:
             put_true_size(status, agreement_of(comm).page(status.source))
-        return found
+        return result
 
     return probe
 

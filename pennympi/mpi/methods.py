@@ -1,4 +1,4 @@
-"""Which way a method of mpi4py goes that takes a buffer.
+"""The ways of the methods of mpi4py that take a buffer.
 
 An MPI that is not built for CUDA reads an address of a GPU as one of the host, and the process dies.
 """
@@ -10,11 +10,12 @@ from functools import wraps
 from inspect import Parameter, signature
 from typing import Any
 
-from mpi4py.MPI import MESSAGE_NO_PROC
+from mpi4py import MPI
 from numpy import ndarray
 
 from . import messages
-from .message import ON_HOST, LeftToMPI, is_in_place, is_on_gpu
+from .agreement import METHODS_COUNT
+from .message import ON_HOST, SIZES, SPECS, LeftToMPI, is_on_gpu
 from .messages import OF_COMM, OF_MESSAGE, noted
 from .page import LEAST_BYTES
 from .staging import begun, refuse, staged
@@ -26,41 +27,40 @@ _BUFFERS = ("buf", "sendbuf", "recvbuf")
 _BLOCKING = ("Recv", "Sendrecv", "Sendrecv_replace")
 
 
-def collective(name: str, row: Row, by_mpi: Method, otherwise: Method) -> Method:
-    """A method of the table.  The first thing that it looks at is the size of the message: a small one goes by MPI.
+def collective(name: str, row: Row, by_mpi: Method, by_size: Method) -> Method:
+    """A method of the table.  It looks at the size of the message first, and leaves a small message to MPI.
 
-    by_mpi:    takes the arguments
-    otherwise: a call that is not small: takes (comm, agreement, bytes, *arguments)
+    No message is longer than its buffer, if its elements have no gaps.
+    by_mpi: method of MPI;  by_size: method that reads all forms of the arguments
     """
-    buffers = _buffers(by_mpi)
-    sized = buffers[row.sized]
-    read = sized if len(buffers) == 1 or row.sized else "recvbuf if is_in_place(sendbuf) else sendbuf"
-    n_parts = "self.size" if row.in_parts else "1"
+    x = list(signature(by_mpi).parameters)[1 + row.sized]
+    is_small, counted = f".nbytes < {row.from_bytes}", " and self._agreement.count()" if METHODS_COUNT else ""
     lines = [
-        "agreement = self._agreement or self._agree()",
-        "try:",
-        f" n_bytes = {sized}.nbytes if type({sized}) is ndarray else size({read}, {n_parts})",
-        "except LeftToMPI:",
-        " return by_mpi(self, ARGUMENTS)",
-        f"if n_bytes < agreement.from_bytes['{name}'] and (agreement.left is None or agreement.count()):",
-        " return by_mpi(self, ARGUMENTS)",
-        "if agreement.team_on_host is not None and by_plain(agreement.team_on_host, ARGUMENTS):",
-        " return",
-        "return otherwise(self, agreement, n_bytes, ARGUMENTS)",
+        "if self._agreement.by_table:",
+        f" if type({x}) is ndarray:",
+        f"  if {x}{is_small}{counted}:",
+        "   return by_mpi(self, ARGUMENTS)",
+        "  team = self._agreement.team_on_host",
+        "  if team is not None and by_plain(team, ARGUMENTS):",
+        "   return",
+        f" elif type({x}) in SPECS and {x} and type({x}[0]) is ndarray and {x}[0]{is_small}:",
+        f"  if ({x}[-1] is DOUBLE or id({x}[-1]) in SIZES or type({x}[-1]) is list){counted}:",  # a list of counts
+        "   return by_mpi(self, ARGUMENTS)",
+        "return by_size(self, ARGUMENTS)",
     ]
-    names = {"by_mpi": by_mpi, "by_plain": row.by_plain, "otherwise": otherwise, "size": row.size}
-    return _method(by_mpi, lines, names | {"LeftToMPI": LeftToMPI, "is_in_place": is_in_place})
+    names = {"by_plain": row.by_plain, "SIZES": SIZES, "DOUBLE": MPI.DOUBLE}
+    return _method(by_mpi, lines, names | {"by_mpi": by_mpi, "by_size": by_size})
 
 
 def for_gpus(methods: dict[str, Method]) -> dict[str, Method]:
-    """Those methods of mpi4py's that take a buffer, for arrays on GPUs, too."""
-    own = OF_COMM if "Send" in methods else OF_MESSAGE
-    taking = {name: method for name, method in methods.items() if _buffers(method)}
-    return {name: _for_gpus(plain, _on_gpu(name, taking, own), name in own) for name, plain in taking.items()}
+    """The methods of mpi4py that take a buffer, for arrays on GPUs, too."""
+    of_messages = OF_COMM if "Send" in methods else OF_MESSAGE
+    plain = {name: method for name, method in methods.items() if _buffers(method)}
+    return {name: _for_gpus(plain[name], _on_gpu(name, plain, of_messages), name in of_messages) for name in plain}
 
 
 def _on_gpu(name: str, methods: dict[str, Method], of_messages: dict[str, Method]) -> Method:
-    """What a method does with an array on a GPU: it takes (comm, *arguments)."""
+    """The method for an array on a GPU: it takes (comm, *arguments)."""
     plain = methods[name]
     if name.endswith("_init"):
         begins = f"I{name.removesuffix('_init').lower()}"
@@ -80,33 +80,34 @@ def _on_gpu(name: str, methods: dict[str, Method], of_messages: dict[str, Method
         try:
             return of_messages[name](comm, *args)
         except LeftToMPI:
-            if any(map(is_on_gpu, args)) and comm != MESSAGE_NO_PROC:
-                what = "of the message lies on a GPU and can't be read: give the array, or [x, count, MPI.DOUBLE]"
-                raise TypeError(f"{name}: an array {what}") from None
+            if any(map(is_on_gpu, args)):
+                text = "of the message lies on a GPU and can't be read: give the array, or [x, count, MPI.DOUBLE]"
+                raise TypeError(f"{name}: an array {text}") from None
             return plain(comm, *args)
 
     return message
 
 
 def _for_gpus(plain: Method, on_gpu: Method, is_message: bool) -> Method:
-    """The method of mpi4py, but ``on_gpu`` where an argument is an array on a GPU, or a message may be an envelope."""
+    """The method of mpi4py, or ``on_gpu`` if an argument is an array on a GPU, or a message may be an envelope."""
     buffers, names = _buffers(plain), [parameter.name for parameter in _parameters(plain)]
     receives = is_message and "recv" in plain.__name__.lower() or plain.__name__ == "Recv_init"
     place = names.index("recvbuf" if "recvbuf" in names else "buf")
     by_mpi = noted(plain) if receives and plain.__name__ not in _BLOCKING else plain
 
-    def otherwise(comm: Any, *args: Any) -> Any:
+    def by_place(comm: Any, *args: Any) -> Any:
         if receives and messages.takes_envelopes:
             received = args[place]
             if type(received) is not ndarray or received.nbytes >= LEAST_BYTES:  # an envelope fits into it
                 return on_gpu(comm, *args)
         return (on_gpu if any(map(is_on_gpu, args)) else by_mpi)(comm, *args)
 
-    knows_of_none = ["not messages.takes_envelopes"] * receives
-    on_host = [f"type({buffer}) in ON_HOST" for buffer in buffers]
-    at_once = f"if {' and '.join([*on_host, *knows_of_none])}:"
-    lines = [at_once, " return by_mpi(self, ARGUMENTS)", "return otherwise(self, ARGUMENTS)"]
-    return _method(plain, lines, {"by_mpi": by_mpi, "otherwise": otherwise, "messages": messages})
+    takes_none = ["not messages.takes_envelopes"] * receives
+    of_list = "type({0}) in SPECS and {0} and type({0}[0]) in ON_HOST"
+    on_host = [f"(type({buffer}) in ON_HOST or {of_list.format(buffer)})" for buffer in buffers]
+    at_once = f"if {' and '.join([*on_host, *takes_none])}:"
+    lines = [at_once, " return by_mpi(self, ARGUMENTS)", "return by_place(self, ARGUMENTS)"]
+    return _method(plain, lines, {"by_mpi": by_mpi, "by_place": by_place, "messages": messages})
 
 
 def _parameters(plain: Method) -> list[Parameter]:
@@ -118,10 +119,10 @@ def _buffers(plain: Method) -> list[str]:
 
 
 def _method(plain: Method, lines: Sequence[str], names: dict[str, Any]) -> Method:
-    """A method with the parameters of mpi4py's.
+    """A method with the parameters of ``plain``.
 
-    It is made of text, for each method in its own words: one for all, which took *arguments, would take 0.2 us more.
-    lines: of its body, in which ARGUMENTS stands for those parameters;  names: what else they know
+    The method is compiled from text with those parameters, since a method of *arguments would take 0.2 us more.
+    lines: lines of its body, in which ARGUMENTS stands for the parameters;  names: globals of the lines
     """
     parameters = _parameters(plain)
     has_default = [parameter.default is not Parameter.empty for parameter in parameters]
@@ -130,7 +131,8 @@ def _method(plain: Method, lines: Sequence[str], names: dict[str, Any]) -> Metho
         for place, parameter in enumerate(parameters)
     )
     body = "\n ".join(lines).replace("ARGUMENTS", ", ".join(parameter.name for parameter in parameters))
-    names = {"DEFAULTS": [parameter.default for parameter in parameters], "ON_HOST": ON_HOST, "ndarray": ndarray, **names}
+    defaults = [parameter.default for parameter in parameters]
+    names |= {"DEFAULTS": defaults, "ON_HOST": ON_HOST, "SPECS": SPECS, "ndarray": ndarray}
     exec(f"def {plain.__name__}(self, {heading}):\n {body}", names)
     method: Method = wraps(plain)(names[plain.__name__])
     return method

@@ -1,8 +1,8 @@
-"""What a process shows the others of its node about its messages between GPUs: a page of words that they map.
+"""The page of a process: words about its messages between GPUs, which the other processes of its node map.
 
-A message goes itself, or MPI carries an envelope in its place.  Its sender leaves its size in a slot of the sender's own
-page, and its receiver the answer there.  The page also says whether the process receives into memory of GPUs: until then
-no envelope is sent to it (messages.py).
+MPI carries a message, or an envelope in its place.  The sender of an envelope writes the message's size into a slot of
+its page, and the receiver its answer.  The page also says whether the process receives into memory of GPUs: before that
+no process sends it an envelope (messages.py).
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from ..job.process import Process, halted, this_process
 
 PAGE_BYTES = 8192
 N_SLOTS, N_GPUS, N_ALLOCATIONS = 64, 64, 256
-# Where a word lies in the page: it receives on GPUs; since when its wait has had no sign of life, in ns, 0 where it
-# does not wait; the GPUs whose memory it reaches; the allocations that it has shown; then the slots.
+# Indices of the words: 1 if the process receives on GPUs; time of the last sign of life that its wait has seen, in ns, 0
+# if it does not wait; numbers of the GPUs whose memory it reaches; numbers of its shown allocations; the slots.
 RECEIVES, SINCE, GPUS, ALLOCATIONS = 0, 1, 8, 8 + N_GPUS
 SLOTS = ALLOCATIONS + N_ALLOCATIONS
-STATE, SIZE, TAG, RECEIVER = range(4)  # the words of a slot; the receiver's process
-FREE, SENT, TAKEN, FAILED = range(4)  # its states
-# An envelope has LEAST_BYTES and one more for each number of its slot, so that the size of one that is still under way
-# says where the size of the message stands.  No smaller message, and no smaller receive, is one.
+STATE, SIZE, TAG, RECEIVER = range(4)  # words of a slot; RECEIVER: number of the receiver's process
+FREE, SENT, TAKEN, FAILED = range(4)  # states of a slot
+# An envelope has LEAST_BYTES plus the number of its slot, so that a probe, which sees its size alone, finds the slot with
+# the size of the message.  No smaller message is an envelope, and no smaller receive takes one.
 LEAST_BYTES = 256
 MOST_BYTES = LEAST_BYTES + N_SLOTS - 1
 _FORM = struct.Struct("<16s5q64s")  # magic, bytes of the message, start, offset, number, PE, handle
 
 
 class Card(NamedTuple):
-    """How a process's page is found, and the first bytes of its envelopes, which no other message begins with."""
+    """The path of a process's page, and the first bytes of its envelopes, which no other message begins with."""
 
     process: Process
     path: str
@@ -44,7 +44,7 @@ class Card(NamedTuple):
 
 
 class Page:
-    """The words of a process, of this one or of another one of this node."""
+    """The words of a process of this node."""
 
     def __init__(self, card: Card, fd: int):
         self.card, self.words = card, memoryview(mmap.mmap(fd, PAGE_BYTES)).cast("q")
@@ -54,11 +54,11 @@ class Page:
         return self.words[SLOTS + 4 * number : SLOTS + 4 * number + 4]
 
     def takes_from(self, gpu: int) -> bool:
-        """Whether the process receives on GPUs, and takes envelopes for memory of this one."""
+        """Whether the process takes envelopes for memory of a GPU."""
         return bool(self.words[RECEIVES]) and gpu in self.words[GPUS : GPUS + N_GPUS]
 
     def silent_since_ns(self, since_ns: int) -> int:
-        """The last sign of life: now, while the process runs and does not wait itself; else since when it has waited."""
+        """The time of the last sign of life: the present if the process runs and does not wait, else that of its wait."""
         if halted((own_page().card.process, self.card.process), 0, 1):
             return since_ns
         return self.words[SINCE] or time.monotonic_ns()
@@ -75,10 +75,9 @@ def own_page() -> Page:
 @cache
 def page_of(card: Card | None) -> Page | None:
     """The page of a process; None where it has none, is on another node, or can't be opened."""
-    own = own_page()
-    if card is None or card == own.card:
-        return card and own
-    if card.process.node != own.card.process.node:
+    if card is None or card == own_page().card:
+        return card and own_page()
+    if card.process.node != own_page().card.process.node:
         return None
     try:
         fd = os.open(card.path, os.O_RDWR | os.O_CLOEXEC)
@@ -110,11 +109,11 @@ def release_slot(number: int) -> None:
 
 
 class Location(NamedTuple):
-    """Where bytes lie on a GPU, as another process of the node finds them.
+    """The location of bytes on a GPU, by which another process of the node finds them.
 
-    start:  of the allocation, in its process;  offset: of the bytes in it, or in the symmetric heap
-    number: of the allocation, which no later one of the process has
-    pe:     the PE of the heap, -1: they are not in it;  handle: CUDA's for other processes
+    start:  address of the allocation in its process;  offset: offset of the bytes in it, or in the symmetric heap
+    number: number of the allocation, which no later allocation of the process has
+    pe:     PE of the symmetric heap; -1 for memory elsewhere;  handle: CUDA's handle for other processes
     """
 
     start: int
@@ -125,20 +124,20 @@ class Location(NamedTuple):
 
 
 class Envelope(NamedTuple):
-    """What travels by MPI in place of a message.  slot: its number in the sender's page"""
+    """The message of MPI in place of a message.  slot: number of the slot in the sender's page"""
 
     n_bytes: int
     location: Location
     slot: int
 
     def packed(self) -> bytes:
-        """The bytes that travel."""
+        """The bytes that MPI carries."""
         packed = _FORM.pack(own_page().card.magic, self.n_bytes, *self.location)
         return packed.ljust(LEAST_BYTES + self.slot, b"\0")
 
 
 def opened(landed: np.ndarray, page: Page | None) -> Envelope | None:
-    """The envelope in what a process has sent; None: it is the message itself."""
+    """The envelope that a process has sent; None if it has sent the message itself."""
     if page is None or not LEAST_BYTES <= landed.size <= MOST_BYTES:
         return None
     magic, n_bytes, *location = _FORM.unpack_from(landed.data)
@@ -146,7 +145,7 @@ def opened(landed: np.ndarray, page: Page | None) -> Envelope | None:
 
 
 def put_true_size(status: MPI.Status, page: Page | None) -> None:
-    """Where a probe has found an envelope, the status says the size of the message.  page: of the status's source"""
+    """Write the size of the message into the status of a probe that has found an envelope.  page: page of the source"""
     number = status.Get_count(MPI.BYTE) - LEAST_BYTES
     if page is None or not 0 <= number < N_SLOTS:
         return

@@ -1,4 +1,4 @@
-"""Methods of mpi4py whose arrays lie on GPUs, and which are no messages: begun by the team, or on copies on the host."""
+"""Methods of mpi4py that are no messages, for arrays on GPUs: the team begins them, or MPI takes copies on the host."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from .table import Row, Run
 from .transfer import Request, Result, Transfer, until
 
 Method = Callable[..., Any]
-_STAGED: set[str] = set()  # what a warning was given for
 
 
 def refuse(plain: Method) -> Method:
-    """What a method does that has no way for such arrays."""
+    """A method that has no way for such arrays."""
 
     def refused(comm: Any, *args: Any) -> Any:
         raise Unsupported(f"{plain.__name__} of an array on a GPU: give an array of the host, or call another method")
@@ -30,9 +29,9 @@ def refuse(plain: Method) -> Method:
 
 
 def begun(row: Row, plain: Method) -> Method:
-    """A non-blocking collective of the table, which CuPy's current stream runs; its request is complete then.
+    """A non-blocking collective of the table on CuPy's current stream, whose request is complete when it has run.
 
-    Where an array of this rank had to be copied, the stream has run it on return.
+    If an array of this rank had to be copied, the stream has run the call on return.
     """
     stage = staged(plain)
 
@@ -65,11 +64,7 @@ def staged(plain: Method) -> Method:
     def run(comm: Any, *args: Any) -> Any:
         n_parts = 0 if "neighbor" in kind else comm.size
         arrays = {place: _array(arg, n_parts) for place, arg in enumerate(args) if is_on_gpu(arg)}
-        if name not in _STAGED:
-            _STAGED.add(name)
-            n_bytes = next(iter(arrays.values())).nbytes
-            text = f"{name} of an array on a GPU, {n_bytes} bytes, goes through memory of the host"
-            warnings.warn(text, stacklevel=3)
+        warnings.warn(f"{name} of an array on a GPU goes through memory of the host", stacklevel=3)
         copies = {place: _copy_of(array) for place, array in arrays.items()}
         passed = [_with(copies[place], arg) if place in copies else arg for place, arg in enumerate(args)]
         stream = current_stream()
@@ -81,7 +76,6 @@ def staged(plain: Method) -> Method:
                 stream.synchronize()
             return Result()
 
-        result = None
         if kind == name.lower():
             result = plain(comm, *passed)
             put_back()

@@ -1,7 +1,7 @@
-"""The collectives of mpi4py that a team can do: what decides whether it does, and its call.
+"""The collectives of mpi4py that a team can run, and what decides whether it does.
 
 **Only what MPI makes the same on every rank decides: the bytes of the message, the op, the type of the numbers that are
-reduced, the root, and what the communicator's ranks have agreed on.**  Data that are only moved are moved as bytes, for
+reduced, the root, and the agreement of the communicator's ranks.**  Data that are only moved are moved as bytes, for
 ranks may describe them by different datatypes.
 """
 
@@ -38,13 +38,13 @@ Run = Callable[[Team, Flat], Any]
 class Row(NamedTuple):
     """A row of the table.
 
-    from_bytes: from this size on Comm was faster by a team, of NumPy's arrays at two ranks of a node with MPICH 5.0
-    sized:      place of the argument whose bytes decide; where that is MPI.IN_PLACE, the receive buffer
-    size:       those bytes: takes the argument and the number of its parts.  Raises LeftToMPI
-    in_parts:   that argument has a part for each rank, else one
-    read:       takes the communicator and mpi4py's arguments; returns the team's call.  Raises LeftToMPI
-    by_plain:   a short cut: takes a team on CPUs and mpi4py's arguments; makes the call and returns True, where the team
-                takes all arrays as they are
+    from_bytes: size from which on a team was faster, with NumPy's arrays at two ranks of a node with MPICH 5.0
+    sized:      index of the argument whose bytes decide; the receive buffer decides in place of MPI.IN_PLACE
+    size:       function that returns those bytes, of the argument and the number of its parts.  Raises LeftToMPI
+    in_parts:   True if that argument has a part for each rank
+    read:       function that returns the team's call, of the communicator and mpi4py's arguments.  Raises LeftToMPI
+    by_plain:   short cut: makes the call and returns True, if a team on CPUs takes all arrays as they are; a function of
+                the team and mpi4py's arguments
     """
 
     from_bytes: int
@@ -112,7 +112,7 @@ def _reduce_scatter_block(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, op: M
 
 
 def _reduce_scatter(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, recvcounts: Any, op: MPI.Op) -> Run:
-    """Without counts, which then all ranks leave out, they tell one another, as mpi4py does it."""
+    """If all ranks leave the counts out, they tell one another, as mpi4py does it."""
     in_place = is_in_place(sendbuf)
     x = message_of(recvbuf if in_place else sendbuf)
     out = None if in_place else message_of(recvbuf)
@@ -131,9 +131,10 @@ def _reduce_scatter(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, recvcounts:
 
 
 def _to_part(x: Message, out: Message | None, op: MPI.Op, reduce_to: Callable[..., Any]) -> Run:
-    """Into ``out``.  None: to the start of x, where the team has it in the middle.
+    """A reduction into ``out``; None: to the start of x, while the team writes into the middle.
 
-    reduce_to: (team, name, array of x, what gives the array of the result for its number of elements); returns that array
+    reduce_to: function of the team, the op's name, the array of x, and a function that makes the array of the result from
+               its number of elements; returns that array
     """
     name, dtype = _reduction(op, x)
 
@@ -141,7 +142,7 @@ def _to_part(x: Message, out: Message | None, op: MPI.Op, reduce_to: Callable[..
         if out is not None:
             reduce_to(team, name, flat.source(x, dtype), lambda n: flat.result(out, dtype))
             return
-        array = flat.both(x, dtype)
+        array = flat.updated(x, dtype)
         part = reduce_to(team, name, array, lambda n: np.empty_like(array, shape=n))
         array[: part.size] = part
 
@@ -149,12 +150,12 @@ def _to_part(x: Message, out: Message | None, op: MPI.Op, reduce_to: Callable[..
 
 
 def _source(sendbuf: Any, n_parts: int = 1) -> Message | None:
-    """None: in place."""
+    """The message of a source; None if the call is in place."""
     return None if is_in_place(sendbuf) else message_of(sendbuf, n_parts)
 
 
 def _reduction(op: Any, x: Message) -> tuple[Any, np.dtype]:
-    """Its name and the dtype of the numbers.  MPI has fewer for bool.  Raises LeftToMPI where a team has none."""
+    """The op's name and the numbers' dtype.  MPI has fewer ops for bool.  Raises LeftToMPI if a team has no such op."""
     dtype = x.element.dtype
     if dtype is None or not isinstance(op, MPI.Op) or (dtype.kind == "b" and op not in (MPI.LAND, MPI.LOR)):
         raise LeftToMPI
@@ -178,9 +179,9 @@ def _checked(root: Any, comm: MPI.Intracomm) -> int:
     return root
 
 
-# The same of NumPy's arrays ------------------------------------------------------------
+# The same with NumPy's arrays -----------------------------------------------------------
 def _bcast_plain(team: Team, buf: Any, root: Any) -> bool:
-    if type(buf) is not ndarray or not buf.flags.carray or not buf.ndim:  # without dimensions it has no view
+    if type(buf) is not ndarray or not buf.flags.carray or not buf.ndim:  # an array without dimensions has no view
         return False
     if type(root) is not int or not 0 <= root < team.n_pes:
         return False
@@ -217,7 +218,7 @@ _NUMBERS = ELEMENTS.keys() - {np.dtype("bool")}
 
 
 def _unknown(spec: Any, n_parts: int) -> int:
-    """A pair of ranks alone knows the size of its parts, so no size decides."""
+    """No size, since only two ranks know that of a part."""
     return 0
 
 

@@ -1,7 +1,7 @@
-"""Calls that are under way beside MPI's own: what each still waits for, who looks whether it has come, its request.
+"""Calls that are under way: their steps, the looks at what they wait for, and their requests.
 
-A caller that waits for a request of this file looks itself.  A thread looks for the others: for MPI.Request.Waitall, and
-for a program that does something else while a peer waits for its answer.  Nothing looks while nothing is under way.
+A caller that waits for a request of this file looks itself.  A thread looks for MPI.Request.Waitall, and for a program
+that does something else while a peer waits for its answer.  The thread sleeps while no call is under way.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import ctypes
 import os
 import time
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Mapping
+from functools import partial
 from threading import Event, Lock, Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,13 +21,13 @@ from ..once import once
 from ..settings import setting
 from .page import SINCE, Page, own_page
 
-NAP_S, MOST_NAP_S = 5e-6, 1e-3  # of the thread, in which the program goes on and may wait by itself
+NAP_S, MOST_NAP_S = 5e-6, 1e-3  # naps of the thread, in which the program continues
 SPIN_S = 2e-3
-LOOK_NS = 250_000_000  # between two looks at a rank's signs of life
+LOOK_NS = 250_000_000  # time between two looks at a rank's signs of life
 
 
 class Result(NamedTuple):
-    """What a status says."""
+    """The contents of a status."""
 
     source: int = MPI.ANY_SOURCE
     tag: int = MPI.ANY_TAG
@@ -34,7 +35,7 @@ class Result(NamedTuple):
     cancelled: bool = False
 
     def fill(self, status: MPI.Status) -> None:
-        """Write it into a status of MPI."""
+        """Write the result into a status of MPI."""
         status.source, status.tag, status.cancelled, status.error = self.source, self.tag, self.cancelled, MPI.SUCCESS
         status.Set_elements(MPI.BYTE, self.n_bytes)
 
@@ -43,20 +44,20 @@ Steps = Generator[None, None, Result]
 
 
 def until(test: Callable[[], Any], result: Callable[[], Result], keep: Any = None) -> Steps:
-    """The steps of a wait for one thing.  keep: what must live until then"""
+    """The steps of a wait for ``test``.  keep: objects that must live until the end"""
     while not test():
         yield
     return result()
 
 
 class Overdue:
-    """Gives PeerTimeout once a rank has shown no sign of life for PENNYMPI_TIMEOUT_S: it has ended, or waits itself.
+    """Returns PeerTimeout once no awaited rank has shown a sign of life for PENNYMPI_TIMEOUT_S: each has ended, or waits.
 
-    page: of the rank, None: its life is not known, and the wait has no end;  what: the call, in words
+    pages: {rank: page}; the wait has no end if the page of a rank is not known;  call: name of the call
     """
 
-    def __init__(self, comm: Any, rank: int, page: Page | None, what: str):
-        self._me, self._rank, self._page, self._what = comm.rank, rank, page, what
+    def __init__(self, comm: Any, pages: Mapping[int, Page | None], call: str):
+        self._me, self._pages, self._call = comm.rank, pages, call
         self._since_ns = self._looked_ns = time.monotonic_ns()
 
     def __call__(self) -> Exception | None:
@@ -66,23 +67,24 @@ class Overdue:
             return None
         self._looked_ns = now_ns
         timeout_s = setting("PENNYMPI_TIMEOUT_S")
-        if self._page is None or not timeout_s or pause_ns > 8 * LOOK_NS:  # this process was suspended
+        if None in self._pages.values() or not timeout_s or pause_ns > 8 * LOOK_NS:  # this process was suspended
             self._since_ns = now_ns
             return None
-        self._since_ns = max(self._since_ns, self._page.silent_since_ns(self._since_ns))
+        signs_ns = {rank: page.silent_since_ns(self._since_ns) for rank, page in self._pages.items() if page}
+        self._since_ns = max(self._since_ns, *signs_ns.values())
         if _waiting:
             own_page().words[SINCE] = self._since_ns
         if now_ns - self._since_ns < 1e9 * timeout_s:
             return None
-        return PeerTimeout(self._me, self._rank, self._what, timeout_s=timeout_s)
+        return PeerTimeout(self._me, min(signs_ns, key=signs_ns.__getitem__), self._call, timeout_s=timeout_s)
 
 
 class Transfer:
     """A call that is under way.
 
-    steps:      yields while it has to wait, and returns the Result
-    overdue:    gives the error of a wait that makes no sense any more; else None
-    can_cancel: the request of MPI that ``cancel`` cancels, if any
+    steps:      generator that yields while the call waits, and returns the Result
+    overdue:    function that returns the error of a wait without a prospect, else None
+    can_cancel: request of MPI that ``cancel`` cancels
     """
 
     def __init__(
@@ -100,7 +102,7 @@ class Transfer:
         _begun.set()
 
     def look(self) -> None:
-        """Go on as far as it goes."""
+        """Continue the call as far as it goes."""
         try:
             next(self._steps)
             self.error = self._overdue()
@@ -117,12 +119,12 @@ class Transfer:
         self.on_complete()
 
     def cancel(self) -> None:
-        """Ask MPI to cancel it."""
+        """Ask MPI to cancel the call."""
         if self._can_cancel:
             self._can_cancel.Cancel()
 
     def wait(self) -> Result:
-        """Look until it is complete.  Raises its error."""
+        """Look until the call is complete.  Raises its error."""
         global _waiting
         _waiting += 1
         try:
@@ -151,8 +153,8 @@ _PR_SET_TIMERSLACK = 29
 
 
 def look_at_all() -> None:
-    """The calls are looked at by one thread at a time, in the order in which they began."""
-    if _looking.acquire(timeout=MOST_NAP_S):  # which lets the other thread run
+    """Look at the calls, a thread at a time, in the order in which they began."""
+    if _looking.acquire(timeout=MOST_NAP_S):  # meanwhile the holder runs
         try:
             for transfer in tuple(_under_way):
                 transfer.look()
@@ -201,19 +203,23 @@ class _Looking(MPI.Request if TYPE_CHECKING else object):  # type: ignore[misc]
         return super().Test(status)
 
     def wait(self, status: MPI.Status | None = None) -> Any:
-        """None, as mpi4py's of a message that is not pickled."""
+        """None, as mpi4py returns it for a message that is not pickled."""
         self.Wait(status)
 
     def test(self, status: MPI.Status | None = None) -> tuple[bool, None]:
-        """Whether it is complete, and None."""
+        """Whether the request is complete, and None."""
         return self.Test(status), None
 
 
 class Request(_Looking, MPI.Request):
-    """The request of a transfer, which any method of MPI waits for.  begin: begins the transfer"""
+    """The request of a transfer, which any method of MPI waits for.  begin: function that begins the transfer"""
 
     def __new__(cls, begin: Callable[[], Transfer]) -> Request:
-        _check_threads()
+        if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+            raise Unsupported(
+                "a non-blocking call of an array on a GPU needs MPI_THREAD_MULTIPLE, as mpi4py starts MPI by default: "
+                "leave mpi4py.rc as it is, or call the blocking method"
+            )
         _start_thread()
         transfer = begin()
 
@@ -223,48 +229,70 @@ class Request(_Looking, MPI.Request):
             raise transfer.error if isinstance(transfer.error, MPI.Exception) else MPI.Exception(MPI.ERR_OTHER)
 
         begun = MPI.Grequest.Start(query, lambda: None, lambda is_complete: None if is_complete else transfer.cancel())
-        held = MPI.Grequest(begun)  # MPI's own handle is gone once the user has waited
+        held = MPI.Grequest(begun)  # MPI clears the handle of ``begun`` when the user has waited
         with _looking:
             transfer.on_complete = held.Complete
             if transfer.is_complete:
                 held.Complete()
-        made: Request = super().__new__(cls, begun)
-        made._transfer = transfer
-        return made
+        request: Request = super().__new__(cls, begun)
+        request._transfer = transfer
+        return request
 
 
-class Persistent(_Looking, MPI.Prequest):
-    """A persistent call: each Start begins one.
+class Standing(type):
+    """The type of a class that may stand in the place of its base: it takes objects of the base for its own."""
 
-    ``request.Startall(requests)`` begins several, of MPI's own, too; MPI.Prequest.Startall raises MPI.Exception of it.
-    """
+    def __init__(cls, name: str, bases: tuple[Any, ...], namespace: dict[str, Any]):
+        super().__init__(name, bases, namespace)
+        for name in ("fromhandle", "fromint", "f2py"):
+            setattr(cls, name, partial(cls._wrapped, getattr(bases[-1], name)))
 
-    _start: Callable[[], MPI.Request] | None
+    def _wrapped(cls, from_handle: Callable[[Any], Any], handle: Any) -> Any:
+        return cls(from_handle(handle))
 
-    def __new__(cls, start: Callable[[], MPI.Request]) -> Persistent:
-        made: Persistent = super().__new__(cls)
-        made._start = start
-        return made
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, cls.__bases__[-1])
 
-    def Start(self) -> None:
-        assert self._start is not None, "the request has been freed"
-        begun = self._start()
-        self._transfer = getattr(begun, "_transfer", None)
-        ctypes.memmove(MPI._addressof(self), MPI._addressof(begun), MPI._sizeof(begun))  # Waitall knows it, too
+
+class Prequest(MPI.Prequest, metaclass=Standing):
+    """mpi4py's class, whose ``Startall`` starts the calls of ``Persistent``, too."""
 
     @classmethod
     def Startall(cls, requests: Iterable[MPI.Prequest]) -> None:
         for request in requests:
             request.Start()
 
+
+class Persistent(_Looking, Prequest):
+    """A persistent call: each Start begins one.
+
+    Its handle is that of the call under way.  Between calls the handle is null, and MPI's waits ignore it; so mpi4py's
+    Startall, which hands MPI the handles, raises MPI.Exception.
+    """
+
+    _start: Callable[[], MPI.Request] | None
+
+    def __new__(cls, start: Callable[[], MPI.Request]) -> Persistent:
+        request: Persistent = super().__new__(cls)
+        request._start = start
+        return request
+
+    def Start(self) -> None:
+        assert self._start is not None, "the request has been freed"
+        begun = self._start()
+        self._transfer = getattr(begun, "_transfer", None)
+        ctypes.memmove(MPI._addressof(self), MPI._addressof(begun), MPI._sizeof(begun))  # for Waitall
+
     def Free(self) -> None:
         self._start = None
+        if super().__bool__():
+            super().Free()
 
+    def __bool__(self) -> bool:
+        return self._start is not None
 
-def _check_threads() -> None:
-    """A thread completes the request.  Raises Unsupported."""
-    if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
-        raise Unsupported(
-            "a non-blocking call of an array on a GPU needs MPI_THREAD_MULTIPLE, as mpi4py starts MPI by default: "
-            "leave mpi4py.rc as it is, or call the blocking method"
-        )
+    def __eq__(self, request: object) -> bool:
+        return self is request if self else super().__eq__(request)
+
+    def __ne__(self, request: object) -> bool:
+        return not self == request

@@ -13,6 +13,7 @@ from ..kernels.allreduce import PLANNED, TABLE
 from ..kernels.cost import Machine, Size
 from ..settings import algorithm_for
 from ..topology.between_nodes import Link, measure
+from ..units import counted
 from . import machine as machines
 from .explanation import Explanation
 from .find import find
@@ -61,7 +62,7 @@ class Selection:
 
         name:       name of an algorithm, or "auto"; or an algorithm, whose plan may have been changed
         residual:   True if the algorithm has to add a residual
-        shared_out: True for a plan whose ``out`` is the same symmetric array on every PE, so that peers may write it
+        shared_out: True for a plan whose ``out`` is the same symmetric array on every PE: peers may write it
         Raises ValueError for an unknown name, Unsupported if the algorithm cannot run here.
         """
         if name == "auto":
@@ -93,7 +94,7 @@ class Selection:
             nbytes,
             dtype.name,
             op,
-            f"{n_pes} PEs on {self.device}",
+            f"{counted(n_pes, 'PE')} on {self.device}",
             chosen.name,
             why,
             plan,

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from ..kernels.algorithm import Plan
+from ..units import counted
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,7 @@ class Explanation:
         threads = f" of {plan.threads} threads" if plan.threads else ""
         lines = [
             f"allreduce of {self.nbytes} bytes, {self.dtype} {self.op}, {self.where}: {self.algorithm}, {self.why}",
-            f"  {plan.blocks} block{'s' * (plan.blocks != 1)}{threads}, pieces of {self.piece_bytes} bytes",
+            f"  {counted(plan.blocks, 'block')}{threads}, pieces of {self.piece_bytes} bytes",
         ]
         best = {**self.modelled, **self.measured}
         for name in sorted(best, key=lambda name: best[name]):

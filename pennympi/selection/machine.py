@@ -47,7 +47,8 @@ def between_hosts(machine: Machine, step_us: float, gb_s: float) -> Machine:
 def host(n_pes: int, cores: int) -> Machine:
     """Shared memory of a node with ``cores`` cores, which ``n_pes`` PEs share."""
     pes_per_core = max(1.0, n_pes / cores)
-    # With more PEs than cores, the launch lasts until each PE has had a core, and a message until the next PE has one.
+    # With more PEs than cores, a launch takes the time until each PE has had a core, and a message the time until its
+    # receiver has a core.
     launch_us, step_us = (11, 2) if pes_per_core == 1 else (85, 12)
     return Machine(
         name=f"shared memory, {n_pes} PEs on {cores} cores",
@@ -55,7 +56,7 @@ def host(n_pes: int, cores: int) -> Machine:
         message_us=0.5,
         step_us=step_us,
         packet_step_us=step_us,
-        sent_gb_s=5.9 / pes_per_core,  # the rate of a core that copies; it reduces pieces in its cache
+        sent_gb_s=5.9 / pes_per_core,  # the rate of a core that copies; it adds faster, since pieces are in its cache
         packet_gb_s=5.7 / pes_per_core,
         moved_gb_s=5.9 / pes_per_core,
         added_gb_s=12.5 / pes_per_core,

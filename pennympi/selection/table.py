@@ -29,8 +29,8 @@ class Series:
         """{algorithm: us} for a size of ``nbytes``.
 
         Between two sizes, times are interpolated on logarithms, for the algorithms that were measured at both sizes.  If
-        no algorithm was, the times at the larger size hold, or else the times at the smaller size.  Above the largest
-        size, times grow in proportion to the size.
+        there are no such algorithms, the times at the larger size are returned, or, if it has none, those at the smaller
+        size.  Above the largest size, times grow in proportion to the size.
         """
         upper = next((i for i, size in enumerate(self.sizes_bytes) if size >= nbytes), len(self.sizes_bytes))
         if upper == len(self.sizes_bytes):

@@ -1,8 +1,8 @@
 """Vector clocks: the order of accesses that the rules guarantee, and not the order of the schedule.
 
 An actor (a program, a warp, a message) has a component, and a clock: for each component the time up to which the actor
-has seen it.  A release, such as a signal, publishes a copy of the clock, and the actor's time goes on.  Who acquires the
-copy, by a wait or a barrier, has seen everything before the release.
+has seen it.  A release, such as a signal, publishes a copy of the clock, and the actor's time goes on.  An actor
+that acquires the copy, by a wait or a barrier, has seen everything before the release.
 """
 
 from collections.abc import Hashable

@@ -34,7 +34,7 @@ class Abilities(NamedTuple):
     multicast: bool = False
 
 
-class Stream:
+class LaunchQueue:
     """Launches of a PE that run one after another, on a device with some slots for blocks.
 
     The blocks of a launch are dispatched in order, as slots become free.
@@ -104,7 +104,7 @@ class Program(Fiber):
         self.gr_context = copy_context()
         self.clock = Clock(self.memory.clocks, ("program", pe))
 
-    def wait_for(self, stream: Stream) -> None:
+    def wait_for(self, stream: LaunchQueue) -> None:
         """Wait until all launches of a stream have run."""
         while stream.launches:
             self.sleep(("stream", stream))
@@ -146,7 +146,7 @@ class Machine:
             self.context: Context = copy_context()
         self.patience = Patience(n_pes)
         self.network.gave_up = self.patience.gave_up
-        self.pes = [Stream(self, me) for me in range(n_pes)]
+        self.pes = [LaunchQueue(self, me) for me in range(n_pes)]
         self.main = getcurrent()  # the greenlet of the scheduler
 
     def run(self) -> None:

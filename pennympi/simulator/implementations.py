@@ -1,5 +1,5 @@
-"""Implementations of the primitives, which are as weakly ordered as a GPU permits.  This file has those of this PE's
-memory and of sums; the others are in peers.py and packets.py.
+"""Implementations of the primitives, which are as weakly ordered as a GPU permits.  This file has the primitives of this
+PE's memory and of sums; the others are in peers.py and packets.py.
 
 A block has a few warps, and each warp runs the kernel.  The warps meet only at the barriers of a GPU's block.  Work of
 all threads of a block is done by one warp, which is chosen at random; the work begins when this warp arrives.  A body
@@ -35,15 +35,16 @@ def each_thread(work: Body) -> Body:
 def by_one_warp(work: Body, before: bool = False, leader: bool = False) -> Body:
     """Work of one warp, with a barrier at its end.
 
-    before: with a barrier at its beginning, too;  leader: the first warp does it, for a GPU's first thread
+    before: True for a barrier at the beginning, too
+    leader: True if the first warp does the work, as the first thread of a GPU's block does
     """
 
     def primitive(*args: Any) -> Any:
-        b = getcurrent()
+        warp = getcurrent()
         if before:
-            b.block.barrier(b, work.__name__)
-        worker = 0 if leader else int(b.scheduler.random() * len(b.block.warps))
-        return b.block.by_one_warp(b, worker, work, args)
+            warp.block.barrier(warp, work.__name__)
+        worker = 0 if leader else int(warp.scheduler.random() * len(warp.block.warps))
+        return warp.block.by_one_warp(warp, worker, work, args)
 
     return primitive
 
@@ -67,22 +68,22 @@ def after_barrier(work: Body) -> Body:
     """A primitive that is a barrier, after which the first warp works and the other warps go on."""
 
     def primitive(*args: Any) -> None:
-        b = getcurrent()
-        b.block.barrier(b, work.__name__)
-        if b.number == 0:
-            work(b, *args)
+        warp = getcurrent()
+        warp.block.barrier(warp, work.__name__)
+        if warp.number == 0:
+            work(warp, *args)
 
     return registered(work, primitive)
 
 
 @between_barriers
-def arrive_last(b, counter):
-    b.block.stores.release()
-    b.memory.clocks.exchange(b.clock, b.pe, counter)
-    count = b.memory.load(b.pe, counter) + 1
-    last = count == b.launch.blocks
-    b.memory.store(b.pe, counter, 0 if last else count)
-    b.pause()
+def arrive_last(warp, counter):
+    warp.block.stores.release()
+    warp.memory.clocks.exchange(warp.clock, warp.pe, counter)
+    count = warp.memory.load(warp.pe, counter) + 1
+    last = count == warp.launch.blocks
+    warp.memory.store(warp.pe, counter, 0 if last else count)
+    warp.pause()
     return last
 
 
@@ -96,109 +97,111 @@ def arrive(b, counter):
 
 
 @leader
-def lock(b, word):
-    while b.memory.load(b.pe, word):
-        b.sleep(("lock", b.pe, word))
-    b.memory.store(b.pe, word, 1)
-    b.memory.clocks.exchange(b.clock, b.pe, word)
-    b.pause()
+def lock(warp, word):
+    while warp.memory.load(warp.pe, word):
+        warp.sleep(("lock", warp.pe, word))
+    warp.memory.store(warp.pe, word, 1)
+    warp.memory.clocks.exchange(warp.clock, warp.pe, word)
+    warp.pause()
 
 
 @after_barrier
-def unlock(b, word):
-    b.memory.store(b.pe, word, 0)
-    b.memory.clocks.exchange(b.clock, b.pe, word)
-    b.scheduler.wake(("lock", b.pe, word))
+def unlock(warp, word):
+    warp.memory.store(warp.pe, word, 0)
+    warp.memory.clocks.exchange(warp.clock, warp.pe, word)
+    warp.scheduler.wake(("lock", warp.pe, word))
 
 
 @each_thread
-def load(b, base, index):
-    b.pause()
-    return number(b.item, b.memory.elements(b.pe, base + index * b.item.itemsize, 1, b.item, b)[0])
+def load(warp, base, index):
+    warp.pause()
+    return number(warp.item, warp.memory.elements(warp.pe, base + index * warp.item.itemsize, 1, warp.item, warp)[0])
 
 
 @each_thread
-def store(b, base, index, value):
-    b.memory.elements(b.pe, base + index * b.item.itemsize, 1, b.item, b, WRITE)[0] = value
-    b.pause()
+def store(warp, base, index, value):
+    warp.memory.elements(warp.pe, base + index * warp.item.itemsize, 1, warp.item, warp, WRITE)[0] = value
+    warp.pause()
 
 
 @each_thread
-def add_shared(b, base, index, value):
+def add_shared(warp, base, index, value):
     word = base + 8 * index
-    b.clock.acquire(b.memory.clocks.words.get((b.pe, word)))
-    b.memory.write(b, b.pe, word, 8)
-    b.memory.store(b.pe, word, b.memory.load(b.pe, word) + value)
-    b.memory.clocks.exchange(b.clock, b.pe, word)
-    b.pause()
+    warp.clock.acquire(warp.memory.clocks.words.get((warp.pe, word)))
+    warp.memory.write(warp, warp.pe, word, 8)
+    warp.memory.store(warp.pe, word, warp.memory.load(warp.pe, word) + value)
+    warp.memory.clocks.exchange(warp.clock, warp.pe, word)
+    warp.pause()
 
 
 @each_thread
-def add_block_sums(b, base, x):
-    totals = b.block.total(b, np.array(x))
-    if b.number == 0:
+def add_block_sums(warp, base, x):
+    totals = warp.block.total(warp, np.array(x))
+    if warp.number == 0:
         for k, value in enumerate(totals):
-            add_shared(b, base, k, int(value))
+            add_shared(warp, base, k, int(value))
 
 
-def parts(b, dst, src, nbytes, pe):
+def parts(warp, dst, src, nbytes, pe):
     """(start, stop) of the parts in which bytes from PE ``pe`` are moved.  Raises OutOfBounds."""
     if nbytes > 0:
-        b.memory.inside(b, WRITE, b.pe, dst, nbytes)
-        b.memory.inside(b, READ, pe, src, nbytes)
-        yield from b.scheduler.cuts(nbytes)
+        warp.memory.inside(warp, WRITE, warp.pe, dst, nbytes)
+        warp.memory.inside(warp, READ, pe, src, nbytes)
+        yield from warp.scheduler.cuts(nbytes)
 
 
 @any_warp
-def copy(b, dst, src, nbytes):
-    for start, stop in parts(b, dst, src, nbytes, b.pe):
-        data = b.memory.read(b, b.pe, src + start, stop - start)
-        b.memory.write(b, b.pe, dst + start, stop - start)[:] = data
-        b.pause()
+def copy(warp, dst, src, nbytes):
+    for start, stop in parts(warp, dst, src, nbytes, warp.pe):
+        data = warp.memory.read(warp, warp.pe, src + start, stop - start)
+        warp.memory.write(warp, warp.pe, dst + start, stop - start)[:] = data
+        warp.pause()
 
 
 @after_barrier
-def write_epoch(b, epochs, index, epoch):
-    b.memory.store(b.pe, epochs + 8 * index, epoch)
+def write_epoch(warp, epochs, index, epoch):
+    warp.memory.store(warp.pe, epochs + 8 * index, epoch)
 
 
 OPERATIONS = {"sum": np.add, "avg": np.add, "prod": np.multiply, "min": np.minimum, "max": np.maximum}
 
 
-def combined(b, op, addends, closes, residual=None):
+def combined(warp, op, addends, closes, residual=None):
     """op over the addends, as partials.  If ``closes``, an "avg" is divided by the PEs and gets the residual."""
-    total = addends[0].astype(b.partial)
+    total = addends[0].astype(warp.partial)
     for addend in addends[1:]:
-        total = OPERATIONS[op](total, addend.astype(b.partial))
+        total = OPERATIONS[op](total, addend.astype(warp.partial))
     if closes and op == "avg":
-        n = len(b.pes)
+        n = len(warp.pes)
         total = total / n if total.dtype.kind not in "iu" else np.sign(total) * (abs(total) // n)
-    return total if residual is None else total + residual.astype(b.partial)
+    return total if residual is None else total + residual.astype(warp.partial)
 
 
-def by_parts(b, count, dst, sources, op, closes, residual=0):
+def by_parts(warp, count, dst, sources, op, closes, residual=0):
     """dst (count,) = op over the sources plus the residual, part by part.  dst, sources: (address, dtype)"""
     if count <= 0:
         return
-    moved = [*sources, (residual, b.item)] if residual else sources
+    moved = [*sources, (residual, warp.item)] if residual else sources
     for address, dtype in (dst, *moved):
-        b.memory.elements(b.pe, address, count, dtype)
-    for start, stop in b.scheduler.cuts(count):
+        warp.memory.elements(warp.pe, address, count, dtype)
+    for start, stop in warp.scheduler.cuts(count):
         n = stop - start
-        addends = [b.memory.elements(b.pe, address + start * dtype.itemsize, n, dtype, b) for address, dtype in moved]
+        addends = [
+            warp.memory.elements(warp.pe, address + start * dtype.itemsize, n, dtype, warp) for address, dtype in moved
+        ]
         addend = addends.pop() if residual else None
-        total, (address, dtype) = combined(b, op, addends, closes, addend), dst
-        b.memory.elements(b.pe, address + start * dtype.itemsize, n, dtype, b, WRITE)[:] = total
-        b.pause()
+        total, (address, dtype) = combined(warp, op, addends, closes, addend), dst
+        warp.memory.elements(warp.pe, address + start * dtype.itemsize, n, dtype, warp, WRITE)[:] = total
+        warp.pause()
 
 
 def sum_of(name, kinds):
     """Register a primitive (ctx, sum, addends..., count) whose sum and addends are elements (e) or partials (p)."""
 
-    def work(b, ctx, *args):
-        dtypes = [b.item if kind == "e" else b.partial for kind in kinds]
+    def work(warp, ctx, *args):
+        dtypes = [warp.item if kind == "e" else warp.partial for kind in kinds]
         dst, *sources = zip(args[:-1], dtypes, strict=True)
-        by_parts(b, args[-1], dst, sources, "sum" if name == "plus" else b.op, name.endswith("_and_round"))
+        by_parts(warp, args[-1], dst, sources, "sum" if name == "plus" else warp.op, name.endswith("_and_round"))
 
     work.__name__ = name
     any_warp(work)
@@ -212,9 +215,9 @@ for _name, _kinds in {
 
 
 @any_warp
-def combine(b, pe, piece, slots, scratch):
-    sources = [(piece.src if k == pe.me else slot_at(slots, k), b.item) for k in range(pe.n_pes)]
-    by_parts(b, piece.n_elems, (piece.out, b.item), sources, b.op, True, piece.residual)
+def combine(warp, pe, piece, slots, scratch):
+    sources = [(piece.src if k == pe.me else slot_at(slots, k), warp.item) for k in range(pe.n_pes)]
+    by_parts(warp, piece.n_elems, (piece.out, warp.item), sources, warp.op, True, piece.residual)
 
 
 _MATH = CDLL(find_library("m"))
@@ -236,15 +239,15 @@ IMPLEMENTATIONS |= {
     "bits": lambda x: int(np.float64(x).view(np.int64)),
 }
 for _name, _work in {
-    "block": lambda b: b.block.index,
-    "blocks": lambda b: b.launch.blocks,
-    "lanes": lambda b, start, stop: range(start + b.number, stop, len(b.block.warps)),
-    "is_leader": lambda b: b.number == 0,
-    "real": lambda b, x: number(b.item, x),
-    "sync": lambda b: b.block.barrier(b, "sync"),
-    "block_sum": lambda b, x: b.block.total(b, x),
-    "read_peer": lambda b, peer_table, index: b.memory.load(b.pe, peer_table + 8 * index),
-    "read_epoch": lambda b, epochs, index: b.memory.load(b.pe, epochs + 8 * index),
+    "block": lambda warp: warp.block.index,
+    "blocks": lambda warp: warp.launch.blocks,
+    "lanes": lambda warp, start, stop: range(start + warp.number, stop, len(warp.block.warps)),
+    "is_leader": lambda warp: warp.number == 0,
+    "real": lambda warp, x: number(warp.item, x),
+    "sync": lambda warp: warp.block.barrier(warp, "sync"),
+    "block_sum": lambda warp, x: warp.block.total(warp, x),
+    "read_peer": lambda warp, peer_table, index: warp.memory.load(warp.pe, peer_table + 8 * index),
+    "read_epoch": lambda warp, epochs, index: warp.memory.load(warp.pe, epochs + 8 * index),
 }.items():
     _work.__name__ = _name
     each_thread(_work)

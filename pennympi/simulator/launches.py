@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..compile.bind import is_tagged
+from ..kernels.block import POISON
 from .clocks import Clock, Seen, merged
 from .faults import Fault, OutOfBounds
 from .fibers import Fiber
 from .lines import UNKNOWN
-from .memory import POISON, is_of_another_call, rounds_after
+from .memory import is_of_another_call, rounds_after
 from .network import Stores
 
 if TYPE_CHECKING:
-    from .device import Machine, Stream
+    from .device import LaunchQueue, Machine
 
 DTYPES = {
     "int64": (np.dtype("int64"), np.dtype("int64")),
@@ -64,15 +65,15 @@ class Block:
 
     under_way: number of its messages by NVSHMEM that have not arrived;  left: number of warps that have not ended
     delivered: what its messages that have arrived have seen
-    at:        the primitive that a warp has reached and not all have left;  worker: the warp that does its work
+    reached:   the primitive that a warp has reached and not all warps have left;  worker: the warp that does its work
     """
 
-    def __init__(self, machine: "Machine", stream: "Stream", launch: Launch, index: int):
+    def __init__(self, machine: "Machine", stream: "LaunchQueue", launch: Launch, index: int):
         self.machine, self.stream, self.pe, self.launch, self.index = machine, stream, stream.me, launch, index
         self.stores, self.under_way, self.delivered = Stores(machine.network, self.pe), 0, None
         n_warps = 1 if launch.tagged is None else machine.warps  # a copy engine has one warp
         self.warps = [Warp(self, k) for k in range(n_warps)]
-        self.left, self.at, self.worker = n_warps, "", 0
+        self.left, self.reached, self.worker = n_warps, "", 0
         self._arrived, self._barriers, self._results = 0, 0, [None, None]
         self._addends: list[Any] = [None] * n_warps
         self._seen: list[Seen | None] = [None, None]  # what the warps at a barrier have seen
@@ -83,14 +84,14 @@ class Block:
         n_warps = len(self.warps)
         if n_warps == 1:
             return
-        if self.at != name:
+        if self.reached != name:
             self._come(name, 0)
         barrier = self._barriers
         half = barrier & 1  # no warp is two barriers ahead of another
         self._arrived += 1
         self._seen[half] = merged(self._seen[half], warp.clock.release())
         if self._arrived == n_warps:
-            self._arrived, self._barriers, self.at = 0, barrier + 1, ""
+            self._arrived, self._barriers, self.reached = 0, barrier + 1, ""
             self._seen[1 - half] = None
             self.machine.scheduler.wake((self, barrier))
         while self._barriers == barrier:
@@ -127,10 +128,10 @@ class Block:
 
     def _come(self, name: str, worker: int) -> None:
         """Note that a warp comes to a primitive, or to its end.  Raises Fault if another warp waits elsewhere."""
-        if (self.at and self.at != name) or (name and self.left < len(self.warps)):
-            raise Fault(f"a warp is at {name or 'its end'}, and another one at {self.at or 'its end'}")
-        if not self.at:
-            self.at, self.worker = name, worker
+        if (self.reached and self.reached != name) or (name and self.left < len(self.warps)):
+            raise Fault(f"a warp is at {name or 'its end'}, and another one at {self.reached or 'its end'}")
+        if not self.reached:
+            self.reached, self.worker = name, worker
 
 
 class Warp(Fiber):

@@ -28,7 +28,7 @@ class Lines:
         return self.of(sys._getframe(3))  # at least three functions of the library are above it
 
     def of(self, frame: FrameType | None) -> int:
-        """The innermost line of a frame, and of those below it, that is not in the library."""
+        """The innermost line outside the library, in a frame or in its callers."""
         while frame is not None:
             if not is_library(frame.f_code.co_filename):
                 return self.number((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))

@@ -10,14 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from ..kernels.block import EPOCH_BITS, POISON
 from .clocks import Clocks
 from .faults import OutOfBounds
 from .lines import Lines
 from .shadow import READ, VERBS, WRITE, Shadow
 
 GAP_BYTES = 64  # gap between objects, so that no access crosses unnoticed from one object into the next
-POISON = 1 << 62  # bit that a PE that gave up sets in its signals
-EPOCHS = 1 << 46  # number of epochs without tags; a tag is a multiple of it
+EPOCHS = 1 << EPOCH_BITS  # number of epochs without tags; a tag is a multiple of it
 SCRIBBLE = 0xA5  # value of every byte of a user's array between two calls
 PEER = 1 << 48  # (1 + pe) * PEER is added to addresses of another PE's memory
 

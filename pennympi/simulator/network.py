@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from ..kernels import records
+from ..kernels.block import POISON
 from .clocks import Clock, Seen, merged
 from .faults import Fault
-from .memory import POISON, Memory
+from .memory import Memory
 from .scheduler import Scheduler
 from .shadow import READ, WRITE
 
@@ -38,13 +39,13 @@ class Stores:
         self._parts: list[Any] = []
         self._listed = False
 
-    def add(self, pe: int, dst: int, data: np.ndarray, line: Seen | None) -> None:
+    def add(self, pe: int, dst: int, data: np.ndarray, packet_seen: Seen | None) -> None:
         """Store later, but after earlier stores of this block to the same bytes."""
         stop = dst + len(data)
         for part in [p for p in self._parts if p[0] == pe and p[1] < stop and dst < p[1] + len(p[2])]:
             self._parts.remove(part)
             self._network.land(*part)
-        self._parts.append((pe, dst, data, line))
+        self._parts.append((pe, dst, data, packet_seen))
         if not self._listed:
             self._listed = True
             self._network.scheduler.add(self, self._network.scheduler.network_bias)
@@ -103,7 +104,7 @@ class Message:
         return False
 
 
-class Lines(Message):
+class PacketMessage(Message):
     """Packets on their way.  Each packet lands as a whole, and its receiver polls its epoch."""
 
     def step(self) -> bool:
@@ -161,11 +162,11 @@ class Network:
         """Whether the source of a put of PE ``me`` to PE ``pe`` must stay unchanged after the put has returned."""
         return self.kind in (IN_ORDER, ANY_ORDER) and not self.by_pointer(me, pe)
 
-    def land(self, pe: int, dst: int, data: np.ndarray, line: Seen | None) -> None:
-        """Make data visible.  line: for a packet, what the actor that finds it has seen"""
+    def land(self, pe: int, dst: int, data: np.ndarray, packet_seen: Seen | None) -> None:
+        """Make data visible.  packet_seen: for a packet, what an actor that reads its epoch has then seen"""
         self.memory.view(pe, dst, len(data))[:] = data
-        if line is not None:
-            self.memory.clocks.publish(pe, dst, line)
+        if packet_seen is not None:
+            self.memory.clocks.publish(pe, dst, packet_seen)
             self.scheduler.wake(("line", pe))
 
     def set_word(self, actor: Any, pe: int, address: int, value: int) -> None:
@@ -189,13 +190,13 @@ class Network:
         if not self.under_way[block.pe]:
             self.scheduler.wake(("quiet", block.pe))
 
-    def store(self, warp: Any, pe: int, dst: int, data: np.ndarray, line: bool = False) -> None:
-        """Store through a pointer, visible at once or later.  line: as a whole, with an epoch that is polled"""
+    def store(self, warp: Any, pe: int, dst: int, data: np.ndarray, is_packet: bool = False) -> None:
+        """Store through a pointer, visible at once or later.  is_packet: the data is a packet, whose epoch is polled"""
         if not self.by_pointer(warp.pe, pe):
-            self._send(warp, Lines(self, warp, pe, (dst, data, 0), 0, 0))
+            self._send(warp, PacketMessage(self, warp, pe, (dst, data, 0), 0, 0))
             return
         self.memory.write(warp, pe, dst, len(data))
-        seen = warp.clock.release() if line else None
+        seen = warp.clock.release() if is_packet else None
         if pe != warp.pe and self.scheduler.random() < self.scheduler.buffered:
             warp.block.stores.add(pe, dst, data, seen)
         else:

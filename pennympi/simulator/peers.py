@@ -19,132 +19,134 @@ from .shadow import WRITE
 
 
 @any_warp
-def combine_put(b, pe, piece, dst, slots, scratch):
-    reads_later = any(b.network.reads_later(b.pe, to) for to in b.pes)
+def combine_put(warp, pe, piece, dst, slots, scratch):
+    reads_later = any(warp.network.reads_later(warp.pe, to) for to in warp.pes)
     result = scratch if reads_later else piece.out
-    combine(b, pe, piece._replace(out=result, residual=0), slots, scratch)
+    combine(warp, pe, piece._replace(out=result, residual=0), slots, scratch)
     for k in range(1, pe.n_pes):
-        b.network.put(b, dst, result, piece.nbytes, b.peer(peer(pe, k)))
+        warp.network.put(warp, dst, result, piece.nbytes, warp.peer(peer(pe, k)))
     if reads_later:
-        copy(b, piece.out, result, piece.nbytes)
+        copy(warp, piece.out, result, piece.nbytes)
 
 
 @any_warp
-def put(b, ctx, dst, src, nbytes, pe):
-    b.network.put(b, dst, src, nbytes, b.peer(pe))
+def put(warp, ctx, dst, src, nbytes, pe):
+    warp.network.put(warp, dst, src, nbytes, warp.peer(pe))
 
 
 @any_warp
-def put_lines(b, ctx, dst, src, lines, pe):
-    if not b.network.by_pointer(b.pe, b.peer(pe)):
-        raise Fault(f"lines go to PE {pe}, which no pointer of PE {b.pe} reaches")
+def put_lines(warp, ctx, dst, src, lines, pe):
+    if not warp.network.by_pointer(warp.pe, warp.peer(pe)):
+        raise Fault(f"lines go to PE {pe}, which no pointer of PE {warp.pe} reaches")
     order = list(range(lines.first, lines.stop))
-    b.scheduler.rng.shuffle(order)
+    warp.scheduler.rng.shuffle(order)
     for line in order:
         plane, row = divmod(line, lines.rows)
         to = dst + plane * lines.dst_plane_bytes + row * lines.dst_row_bytes
-        b.network.put(b, to, src + plane * lines.src_plane_bytes + row * lines.src_row_bytes, lines.nbytes, b.peer(pe))
+        warp.network.put(
+            warp, to, src + plane * lines.src_plane_bytes + row * lines.src_row_bytes, lines.nbytes, warp.peer(pe)
+        )
 
 
 @each_thread
-def stage_for_put(b, ctx, room, src, nbytes, pe):
-    if not b.network.reads_later(b.pe, b.peer(pe)):
+def stage_for_put(warp, ctx, room, src, nbytes, pe):
+    if not warp.network.reads_later(warp.pe, warp.peer(pe)):
         return src
     block.copy(room, src, nbytes)
     return room
 
 
 @any_warp
-def get(b, ctx, dst, src, nbytes, pe):
-    pe = b.peer(pe)
-    if b.memory.is_plain(b.pe, dst) and b.network.reads_later(b.pe, pe):
-        what = b.memory.described(b.pe, dst)
+def get(warp, ctx, dst, src, nbytes, pe):
+    pe = warp.peer(pe)
+    if warp.memory.is_plain(warp.pe, dst) and warp.network.reads_later(warp.pe, pe):
+        what = warp.memory.described(warp.pe, dst)
         raise Fault(f"a get by NVSHMEM into {what}, which is a plain array: it must be symmetric or registered")
-    b.network.request(b, pe)
-    for start, stop in parts(b, dst, src, nbytes, pe):
-        b.pause()
-        data = b.memory.read(b, pe, src + start, stop - start)
-        b.memory.write(b, b.pe, dst + start, stop - start)[:] = data
+    warp.network.request(warp, pe)
+    for start, stop in parts(warp, dst, src, nbytes, pe):
+        warp.pause()
+        data = warp.memory.read(warp, pe, src + start, stop - start)
+        warp.memory.write(warp, warp.pe, dst + start, stop - start)[:] = data
 
 
 @any_warp
-def send_message(b, ctx, message, word, value):
-    b.network.put_signal(b, message._replace(peer=b.peer(message.peer)), word, value)
-    b.pause()
+def send_message(warp, ctx, message, word, value):
+    warp.network.put_signal(warp, message._replace(peer=warp.peer(message.peer)), word, value)
+    warp.pause()
 
 
 @each_thread
-def put_signal(b, ctx, message, word, value):
+def put_signal(warp, ctx, message, word, value):
     dst, src, nbytes, pe = message
-    if not b.network.by_pointer(b.pe, b.peer(pe)):
+    if not warp.network.by_pointer(warp.pe, warp.peer(pe)):
         IMPLEMENTATIONS["send_message"](ctx, message, word, value)
         return
     block.put(ctx, dst, src, nbytes, pe)
-    if b.number == 0:
-        signal(b, ctx, word, value, pe)
+    if warp.number == 0:
+        signal(warp, ctx, word, value, pe)
 
 
 @between_barriers
-def fence(b, ctx):
-    b.network.fence(b)
+def fence(warp, ctx):
+    warp.network.fence(warp)
 
 
 @after_barrier
-def signal(b, ctx, word, value, pe):
-    b.network.signal(b, word, value, b.peer(pe))
-    b.pause()
+def signal(warp, ctx, word, value, pe):
+    warp.network.signal(warp, word, value, warp.peer(pe))
+    warp.pause()
 
 
 @after_barrier
-def signal_all(b, ctx, signals, value, me, n_pes):
+def signal_all(warp, ctx, signals, value, me, n_pes):
     peers = [pe for pe in range(n_pes) if pe != me]
-    b.scheduler.rng.shuffle(peers)  # each signal is sent by a different thread
+    warp.scheduler.rng.shuffle(peers)  # each signal is sent by a different thread
     for pe in peers:
-        signal(b, ctx, signals + 8 * me, value, pe)
+        signal(warp, ctx, signals + 8 * me, value, pe)
 
 
 @leader
-def wait(b, ctx, word, value, source):
-    b.wait(b.pe, word, value)
+def wait(warp, ctx, word, value, source):
+    warp.wait(warp.pe, word, value)
 
 
 @leader
-def wait_all(b, ctx, signals, value, me, n_pes):
+def wait_all(warp, ctx, signals, value, me, n_pes):
     for pe in range(n_pes):
         if pe != me:
-            wait(b, ctx, signals + 8 * pe, value, pe)
+            wait(warp, ctx, signals + 8 * pe, value, pe)
 
 
 @each_thread
-def refuse_count(b, ctx, why, count, wanted, pe):
-    if b.number == 0 and not b.machine.patience.gave_up[b.pe]:
-        b.machine.noticed_why.add(why)
-        b.machine.mismatch(b.pe)
+def refuse_count(warp, ctx, why, count, wanted, pe):
+    if warp.number == 0 and not warp.machine.patience.gave_up[warp.pe]:
+        warp.machine.noticed_why.add(why)
+        warp.machine.mismatch(warp.pe)
 
 
 @any_warp
-def reduce_multicast(b, ctx, dst, src, count, scratch):
+def reduce_multicast(warp, ctx, dst, src, count, scratch):
     if count <= 0:
         return
-    for start, stop in b.scheduler.cuts(count):
-        low, n = start * b.item.itemsize, stop - start
-        addends = [b.memory.elements(pe, src + low, n, b.item, b) for pe in b.pes]
-        b.memory.elements(b.pe, dst + low, n, b.item, b, WRITE)[:] = combined(b, b.op, addends, True)
-        b.pause()
+    for start, stop in warp.scheduler.cuts(count):
+        low, n = start * warp.item.itemsize, stop - start
+        addends = [warp.memory.elements(pe, src + low, n, warp.item, warp) for pe in warp.pes]
+        warp.memory.elements(warp.pe, dst + low, n, warp.item, warp, WRITE)[:] = combined(warp, warp.op, addends, True)
+        warp.pause()
 
 
 @any_warp
-def store_multicast(b, ctx, dst, src, nbytes):
-    for start, stop in parts(b, dst, src, nbytes, b.pe):
-        data = b.memory.read(b, b.pe, src + start, stop - start).copy()
-        for pe in (b.pe,) if b.network.gave_up[b.pe] else b.pes:
-            b.network.store(b, pe, dst + start, data)
-        b.pause()
+def store_multicast(warp, ctx, dst, src, nbytes):
+    for start, stop in parts(warp, dst, src, nbytes, warp.pe):
+        data = warp.memory.read(warp, warp.pe, src + start, stop - start).copy()
+        for pe in (warp.pe,) if warp.network.gave_up[warp.pe] else warp.pes:
+            warp.network.store(warp, pe, dst + start, data)
+        warp.pause()
 
 
 @between_barriers
-def meet_multicast(b, ctx, word, value, n_pes):
-    b.block.stores.release()
-    b.network.set_word(b, b.pe, word, b.network.poisoned(b, value))
-    for pe in b.pes:
-        b.wait(pe, word, value)
+def meet_multicast(warp, ctx, word, value, n_pes):
+    warp.block.stores.release()
+    warp.network.set_word(warp, warp.pe, word, warp.network.poisoned(warp, value))
+    for pe in warp.pes:
+        warp.wait(pe, word, value)

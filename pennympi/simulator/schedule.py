@@ -164,8 +164,8 @@ def _compare(schedule: Schedule, before: dict[Any, tuple[str, Any]]) -> None:
         return
     for pe, (earlier, later) in enumerate(zip(results[0], schedule.results[0], strict=True)):
         if earlier != later:
-            raise Differs(f"the program returns something else on PE {pe} than with seed={seed!r}")
+            raise Differs(f"the result of the program on PE {pe} differs from that with seed={seed!r}")
     for (key, earlier), (_, later) in zip(results[1], schedule.results[1], strict=True):
         if earlier != later:
             what = schedule.machine.memory.described(*key)
-            raise Differs(f"{what} of PE {key[0]} holds something else at the end than with seed={seed!r}")
+            raise Differs(f"the final content of {what} of PE {key[0]} differs from that with seed={seed!r}")

@@ -18,7 +18,7 @@ class TimeIsUp(Exception):
 class Patience:
     """The PEs that have given up.
 
-    ends:  whether PEs may give up by themselves: PE ``first`` at its ``after``-th wait, and a PE when none can go on
+    ends:  whether PEs may give up by themselves: PE ``first`` in its wait number ``after``, and a PE when no PE can go on
     quiet: whether a wait that gave up ends only after the messages of its PE have arrived
     """
 

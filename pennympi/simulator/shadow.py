@@ -29,7 +29,7 @@ def _packed(clock: Clock, line: int) -> int:
 
 
 def _zeros(n: int) -> Accesses:
-    """n zeros whose pages are taken when they are touched: numpy.zeros may clear memory that it already has."""
+    """n zeros, whose pages are allocated at their first use; numpy.zeros may instead clear memory that it already has."""
     return np.frombuffer(mmap.mmap(-1, max(8 * n, 1)), np.int64, n)
 
 

@@ -47,7 +47,7 @@ class Event:
 class Stream:
     """The simulator's counterpart of a CUDA stream.  priority: "normal" or "high"; without effect"""
 
-    def __init__(self, streams: "Streams", launches: device.Stream, priority: str = "normal"):
+    def __init__(self, streams: "Streams", launches: device.LaunchQueue, priority: str = "normal"):
         self.priority, self.launches, self._streams = priority, launches, streams
 
     def __repr__(self) -> str:
@@ -90,7 +90,7 @@ class Streams:
 
     def new(self, priority: str = "normal") -> Stream:
         """A new stream."""
-        stream = Stream(self, device.Stream(self._machine, self._pe), priority)
+        stream = Stream(self, device.LaunchQueue(self._machine, self._pe), priority)
         self._handles[stream] = handle = len(self._handles)
         self._by_handle[handle] = stream
         return stream
@@ -107,7 +107,7 @@ class Streams:
         except (KeyError, TypeError):
             raise TypeError(f"{type(stream).__name__} is not a stream of this PE: use team.stream(), or None") from None
 
-    def launches(self, handle: int) -> device.Stream:
+    def launches(self, handle: int) -> device.LaunchQueue:
         """The launches of a stream."""
         return self._by_handle[handle].launches
 
@@ -140,14 +140,14 @@ class Streams:
     def hold_if_given_up(self, stream: int) -> None:
         """Do nothing: no PE gives up."""
 
-    def repeat(self, start: Body, bodies: Sequence[Body], done: int) -> Body:
+    def repeat(self, start: Body, bodies: Sequence[Body], rest: int) -> Body:
         def run(stream: Any) -> None:
             stream = self.current() if stream is None else stream
             start(stream)
             for body in cycle(bodies):
                 body(stream)
                 self.synchronize(stream)
-                if self._machine.memory.load(self._pe, done):
+                if self._machine.memory.load(self._pe, rest):
                     break
 
         return run

@@ -16,7 +16,7 @@ from .shadow import READ, WRITE
 BLOCKS = 3
 
 
-def deepest(stencil: Stencil) -> int:
+def most_sweeps(stencil: Stencil) -> int:
     """Most sweeps of a pass."""
     return 1
 

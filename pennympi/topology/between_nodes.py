@@ -1,16 +1,17 @@
 """The link between two nodes of CPUs, measured when a team starts: ``algorithm="auto"`` chooses by it."""
 
 import time
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 from mpi4py import MPI
 
-from ..errors import PeerTimeout
 from ..job.job import Job
 
 TAG = 32699  # different from the tags of job/
-SMALL, LARGE, LARGE_BYTES = 20, 3, 2 << 20  # exchanges of 8 bytes, and of LARGE_BYTES, more than buffers hold
+SMALL, LARGE = 20, 3  # number of exchanges of 8 bytes, and of LARGE_BYTES
+LARGE_BYTES = 2 << 20  # more than the buffers of sockets hold
 
 
 class Link(NamedTuple):
@@ -40,13 +41,10 @@ def measure(job: Job) -> Link | None:
 
 def _exchange_us(job: Job, peer: int, nbytes: int, turns: int) -> float:
     """The fastest of some exchanges with a PE, as most algorithms load a link in both directions."""
-    out, into, best_s = np.zeros(nbytes, np.uint8), np.empty(nbytes, np.uint8), float("inf")
-    limit_s = job.timeout_s or float("inf")
+    sent, received, best_s = np.zeros(nbytes, np.uint8), np.empty(nbytes, np.uint8), float("inf")
     for _ in range(turns):
         start_s = time.perf_counter()
-        requests = [job.comm.Irecv(into, peer, TAG), job.comm.Isend(out, peer, TAG)]
-        while not MPI.Request.Testall(requests):
-            if time.perf_counter() - start_s > limit_s:
-                raise PeerTimeout(job.me, peer, "the measurement of the link between nodes", timeout_s=limit_s)
+        requests = [job.comm.Irecv(received, peer, TAG), job.comm.Isend(sent, peer, TAG)]
+        job.wait(partial(MPI.Request.Testall, requests), lambda: [peer], "measurement of the link between nodes")
         best_s = min(best_s, time.perf_counter() - start_s)
     return best_s * 1e6

@@ -5,6 +5,7 @@ from typing import Any
 
 from ..kernels.algorithm import Topology
 from ..kernels.rings import no_rings, rings
+from ..units import counted
 from .distance import distance
 from .hardware import Hardware
 from .layout import Layout
@@ -46,7 +47,7 @@ def facts(topology: Topology, layout: Layout | None, hardware: Sequence[Hardware
 
 
 def _pe(pe: int, rail: int, node: Sequence[Hardware], hardware: Hardware, layout: Layout | None) -> dict[str, Any]:
-    """The facts of a PE.  node: hardware of the PEs of its node;  hardware: hardware of the PE"""
+    """The facts of a PE.  node: hardware of each PE of its node;  hardware: hardware of the PE itself"""
     fact: dict[str, Any] = {"pe": pe, "host": hardware.host, "device": hardware.device, "bus_id": hardware.bus_id}
     fact["numa"] = hardware.location.numa
     fact |= {"rail": rail, "nic": "", "gbit_s": 0, "distance": ""}
@@ -92,8 +93,8 @@ def table(data: dict[str, Any]) -> str:
     kept = [i for i in range(len(COLUMNS)) if any(row[i] for row in cells[1:])]
     widths = {i: max(len(row[i]) for row in cells) for i in kept}
     laid = f", laid by {data['laid_by']}" if data["laid_by"] else ""
-    lines = [f"{data['n_pes']} PEs on {len(data['nodes'])} nodes{laid}"]
+    lines = [f"{counted(data['n_pes'], 'PE')} on {counted(len(data['nodes']), 'node')}{laid}"]
     lines += ["  ".join(row[i].ljust(widths[i]) for i in kept).rstrip() for row in cells]
     count = len(data["rings"])
-    lines.append(f"multi_ring: {count} rings" if count else f"multi_ring can't run: {data['no_rings']}")
+    lines.append(f"multi_ring: {counted(count, 'ring')}" if count else f"multi_ring can't run: {data['no_rings']}")
     return "\n".join(lines)

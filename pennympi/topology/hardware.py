@@ -4,9 +4,8 @@ import platform
 from collections import Counter
 from dataclasses import dataclass
 from importlib import import_module
-from pathlib import Path
 
-from .distance import SYS, PciLocation, location_of_bus_id
+from .distance import PciLocation, location_of_bus_id
 from .nics import Nic, nics
 
 MAX_LINKS = 18  # most NVLinks of a GPU
@@ -31,11 +30,11 @@ class Hardware:
     nvlinks: dict[str, int] | None = None
 
 
-def read_hardware(device: str, bus_id: str, root: Path = SYS) -> Hardware:
-    """The hardware by sysfs (at ``root``) and NVML, both of which may be missing."""
+def read_hardware(device: str, bus_id: str) -> Hardware:
+    """The hardware by sysfs and NVML, both of which may be missing."""
     bus_id = sysfs_bus_id(bus_id) if bus_id else ""
     links = nvlinks(bus_id) if bus_id else None
-    return Hardware(platform.node(), device, bus_id, location_of_bus_id(bus_id, root), tuple(nics(root)), links)
+    return Hardware(platform.node(), device, bus_id, location_of_bus_id(bus_id), tuple(nics()), links)
 
 
 def sysfs_bus_id(bus_id: str) -> str:

@@ -14,11 +14,12 @@ import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from ..arrays.dtypes import is_int
 from ..errors import TopologyError
 from ..files import FileError, read_toml
 from ..settings import SETTINGS, shown
 
-NUMBERS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
+WORDS = "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen".split()
 FORM = SETTINGS["PENNYMPI_TOPOLOGY"].form
 _NAME = re.compile(r"(\w+)-nodes?-of-(\w+)")
 _KEYS = ("count", "pes", "rails")
@@ -79,7 +80,7 @@ def lay(name: str, n_pes: int) -> Layout:
 
 def _number(word: str, name: str) -> int:
     digits = word.isascii() and word.isdecimal() and len(word) < 16
-    value = int(word) if digits else NUMBERS.index(word) if word in NUMBERS else 0
+    value = int(word) if digits else WORDS.index(word) if word in WORDS else 0
     if value < 1:
         raise TopologyError(f"topology {shown(name)}: {shown(word)} is neither one to sixteen nor 1 to 15 digits")
     return value
@@ -126,4 +127,4 @@ def _nodes(name: str, table: Any) -> _Nodes:
 
 
 def _whole(value: Any, least: int) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and least <= value < 10**15
+    return is_int(value) and least <= value < 10**15

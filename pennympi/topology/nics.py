@@ -60,8 +60,8 @@ def assign_nics(gpus: Sequence[PciLocation], nics: Sequence[Nic]) -> list[int]:
     n_gpus: Counter[int] = Counter()  # {index of a NIC: number of its GPUs}
     assigned = []
     for gpu in gpus:
-        away = [NEAREST_FIRST.index(distance(gpu, nic.location)) for nic in nics]
-        nearest = min(range(len(nics)), key=lambda i: (away[i], n_gpus[i], i))
+        distances = [NEAREST_FIRST.index(distance(gpu, nic.location)) for nic in nics]
+        nearest = min(range(len(nics)), key=lambda i: (distances[i], n_gpus[i], i))
         n_gpus[nearest] += 1
         assigned.append(nearest)
     return assigned

@@ -53,39 +53,39 @@ def test_kernels_share_what_is_the_same():
     assert (own in first, own in second) == (False, True)
 
 
-@pytest.mark.parametrize(("kernel", "what"), WRONG, ids=lambda one: getattr(one, "__name__", ""))
+@pytest.mark.parametrize(("kernel", "what"), WRONG, ids=lambda value: getattr(value, "__name__", ""))
 def test_a_text_that_cannot_be_compiled(kernel, what):
     with pytest.raises(Exception) as caught:  # the compilers raise many types
         ptx_of(kernel, "wrong", elements=DTYPES["float32"])
     text = str(cannot_compile(kernel, caught.value))
-    lines = {one.__code__.co_firstlineno + k for one in (kernel, element) for k in range(3)}
+    lines = {function.__code__.co_firstlineno + k for function in (kernel, element) for k in range(3)}
     assert what in text and any(f"wrong_kernels.py:{line}: " in text for line in lines), text
 
 
 @pytest.mark.parametrize(
-    ("body", "given", "missing"),
+    ("body", "constants", "missing"),
     [(combine.combine, {}, "ITEM_BYTES"), (combine.plus, {"ITEM_BYTES": 4, "ALIGNED": True}, "plus_pair")],
 )
-def test_a_stub_that_is_not_replaced_is_named(body, given, missing):
+def test_a_stub_that_is_not_replaced_is_named(body, constants, missing):
     with pytest.raises(KeyError, match=missing):
-        bind(body, {}, lambda helper: helper, given)
+        bind(body, {}, lambda helper: helper, constants)
     with pytest.raises(NotImplementedError, match=r"begin\(\) is a kernel primitive"):
         stubs.begin((0, 0))
 
 
 @pytest.fixture
-def made(monkeypatch, tmp_path):
+def assembled(monkeypatch, tmp_path):
     """The codes that were assembled, by an assembler that returns its input; no kernel is compiled."""
     monkeypatch.setenv("PENNYMPI_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(backend, "ptx", lambda function, signature, cc, bounds, fused: f"{function} {bounds}")
     monkeypatch.setattr(backend, "entry", lambda kernel, name, *rest: (name, None))
     monkeypatch.setattr(backend, "registers", lambda code: 64)
-    found = []
-    monkeypatch.setattr(backend, "_assembled", lambda code, cc: found.append(code) or code.encode())
-    return found
+    codes = []
+    monkeypatch.setattr(backend, "_assembled", lambda code, cc: codes.append(code) or code.encode())
+    return codes
 
 
-def test_a_cubin_is_made_once_and_anew_for_whatever_it_depends_on(made):
+def test_a_cubin_is_made_once_and_anew_for_whatever_it_depends_on(assembled):
     plain, target = KernelOptions("iiii"), backend.Target(HOPPER)
     calls = [
         (put_bytes, "put", plain, target),
@@ -98,10 +98,10 @@ def test_a_cubin_is_made_once_and_anew_for_whatever_it_depends_on(made):
         (put_bytes, "put", plain, backend.Target(AMPERE)),
     ]
     first = [backend.cubin(*call) for call in calls]
-    assert [backend.cubin(*call) for call in calls] == first and len(made) == len(calls)
+    assert [backend.cubin(*call) for call in calls] == first and len(assembled) == len(calls)
 
 
-def test_a_kernel_of_too_many_registers_is_compiled_for_fewer(made, monkeypatch):
+def test_a_kernel_of_too_many_registers_is_compiled_for_fewer(assembled, monkeypatch):
     monkeypatch.setattr(backend, "registers", lambda code: backend.MOST_REGISTERS + 1)
     bounded = KernelOptions("iiii", bounds=backend.BOUNDS)
     assert b"min_blocks=2" in backend.cubin(put_bytes, "put", KernelOptions("iiii"), backend.Target(HOPPER))

@@ -57,7 +57,7 @@ def test_what_cuda_refuses_leaves_nothing_behind(machine):
 
 
 @pytest.mark.parametrize(
-    ("other", "reaches", "missing"),
+    ("peer", "reaches", "missing"),
     [
         (("0000:01:00.0", "a"), True, False),  # the same device
         (("0000:01:00.0", "b"), True, True),  # another part of the same device
@@ -66,7 +66,7 @@ def test_what_cuda_refuses_leaves_nothing_behind(machine):
         (("0000:03:00.0", "d"), False, False),  # this process cannot see the device, so nothing is known
     ],
 )
-def test_where_peer_access_is_missing(machine, other, reaches, missing):
+def test_where_peer_access_is_missing(machine, peer, reaches, missing):
     pytest.importorskip("cuda.bindings.driver", exc_type=ImportError)
     links, seen = importlib.import_module("pennympi.cuda.memory.links"), {"0000:01:00.0": 0, "0000:02:00.0": 1}
 
@@ -78,6 +78,6 @@ def test_where_peer_access_is_missing(machine, other, reaches, missing):
     machine.runtime.deviceGetPCIBusId, machine.runtime.deviceGetByPCIBusId = lambda device: "0000:01:00.0", number_of
     machine.runtime.getDeviceProperties = lambda device: {"uuid": b"a"}
     machine.runtime.deviceCanAccessPeer = lambda device, peer: int(reaches)
-    theirs = other[0], other[1].encode()
-    machine.job.gather = lambda text, what: [text, theirs if isinstance(text, tuple) else False]
+    peer_device = peer[0], peer[1].encode()
+    machine.job.gather = lambda text, what: [text, peer_device if isinstance(text, tuple) else False]
     assert links.without_peer_access(machine.job, 0) == missing

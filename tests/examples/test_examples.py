@@ -34,7 +34,7 @@ def each(programs):
 
 def check(program, n_pes, output):
     """The program prints one line, which names the number of PEs and says that all is right."""
-    expected = re.sub(r"{(\d+) \* n}", lambda found: str(int(found[1]) * n_pes), RIGHT[program.stem])
+    expected = re.sub(r"{(\d+) \* n}", lambda match: str(int(match[1]) * n_pes), RIGHT[program.stem])
     n = r"\d+ x \d+" if program.stem == "process_grid" else n_pes
     assert re.fullmatch(rf"{n} PEs on \w+: {expected}\n", output), output
 

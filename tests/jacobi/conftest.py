@@ -17,9 +17,9 @@ def folder(tmp_path):
 
 
 @pytest.fixture
-def jacobi(team, capfd):  # the team of the session comes first, as others are parts of it
+def jacobi(team, capfd):  # the session's team comes first, since other teams are parts of it
     def program(line, *more, comm=COMM):
-        """(exit status, what was printed) of the program on these ranks."""
+        """(exit status, printed text) of the program on these ranks."""
         capfd.readouterr()
         try:
             status = run.program(comm, [*line.split(), *map(str, more)])

@@ -1,4 +1,4 @@
-"""The checks of --verify: they pass what is right, and find one wrong bit, one sweep too few, one wrong norm."""
+"""The checks of --verify: they pass a right result, and find a wrong bit, a missing sweep and a wrong norm."""
 
 import numpy as np
 import pytest
@@ -76,7 +76,7 @@ def test_the_exact_field_of_the_periodic_boundary(shape):
 
 
 def test_long_waves_keep_their_digits():
-    """A wave of 510 rows, whose cosine is near 1: a rounded cosine puts both formulas 1e-13 beside the field."""
+    """A wave of 510 rows, whose cosine is near 1: with a rounded cosine, both formulas differ by 1e-13 from the field."""
     problem = Problem(256, 512, dtype="float64", bc="periodic")
     short = np.sin(np.arccos(np.longdouble(-1)) / 510) ** 2
     u = np.zeros(256, np.longdouble)

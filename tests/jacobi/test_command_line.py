@@ -1,4 +1,4 @@
-"""The options of ``python -m apps.jacobi``, and bad ones: one line each, status 2 on every rank, and no Traceback."""
+"""The options of ``python -m apps.jacobi``; bad options give one line, status 2 on every rank, and no traceback."""
 
 import pytest
 from launch import launch
@@ -9,7 +9,7 @@ from apps.program.outcome import STATUSES, Outcome
 
 
 class OnePE:
-    """A communicator with what the command line uses."""
+    """A communicator with the attributes and methods that the command line uses."""
 
     rank, size = 0, 1
 
@@ -36,11 +36,11 @@ BAD = {
     "--variant NVSHMEM": "--variant: invalid choice: 'NVSHMEM'",
     "--verify everything": "--verify: invalid choice: 'everything'",
     "--fast": "unrecognized arguments: --fast",
-    # Sizes, and what does not go together
+    # Sizes, and options that exclude each other
     "--ny 6": "4 inner rows (ny - 2) cannot be shared by 5 PEs: use a larger --ny or fewer PEs",
     "--nx 2147483647 --ny 2147483647": "exact for at most 17179869184: use a smaller --nx or --ny",
     "--variant device --timeline x.svg": "--variant device has no exchange of its own: leave --timeline out",
-    "--restart": "takes the one of --checkpoint",
+    "--restart": "takes the file of --checkpoint",
     "--output same.h5 --checkpoint ./same.h5": "take another name for one of them",
     # Files
     "--output /nowhere/x.h5": "--output /nowhere/x.h5 cannot be written: no such file or directory",

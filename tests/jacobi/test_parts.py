@@ -12,17 +12,17 @@ from mpi4py import MPI
 import pennympi
 from apps.jacobi import report, storage
 from apps.jacobi.problem import Problem, column, initial_field
-from apps.jacobi.tiles import Near, signal_word
+from apps.jacobi.tiles import Neighbours, signal_word
 from apps.jacobi.variants import make_solver
 from apps.program.outcome import Outcome
 
 
 def test_exchanges_under_way_share_no_word():
-    """The signals of exchanges k and k+1 may be under way together, and a network may deliver them in either order."""
-    near = Near(up=1, down=1, taller=5, across=3, signals=800)
+    """The signals of exchanges k and k+1 may be under way together, and a network may deliver them in any order."""
+    neighbours = Neighbours(up=1, down=1, rows_above=5, across=3, signals=800)
     for epoch in range(4):
         cases = itertools.product((epoch, epoch + 1), range(2), range(3))
-        words = {signal_word(near, *case) for case in cases}
+        words = {signal_word(neighbours, *case) for case in cases}
         assert words == set(range(800, 800 + 8 * 12, 8))
 
 
@@ -40,7 +40,7 @@ def test_small_numbers_are_no_zeros():
 
 
 def test_picture(tmp_path, monkeypatch):
-    """It counts sweeps from 1, and leaves out norms that a logarithmic axis can't show."""
+    """The picture counts sweeps from 1, and leaves out norms that a logarithmic axis can't show."""
     pytest.importorskip("matplotlib")
     from matplotlib.figure import Figure
 
@@ -56,16 +56,16 @@ def test_picture(tmp_path, monkeypatch):
     assert figures[0].axes[1].get_title() == "norm of the change of a sweep, 1.0e-04 at last"
 
 
-def test_a_full_disk_leaves_the_file_before(team, tmp_path):  # the team of the session comes first
+def test_a_full_disk_leaves_the_older_file(team, tmp_path):  # the session's team comes first
     with pennympi.init(MPI.COMM_SELF, backend="host") as alone:
         path, solver = tmp_path / "a.h5", make_solver(alone, Problem(600, 300))
         solver.reset(np.random.default_rng(1).random((300, 600)))
         files = ["a.h5", "a.h5.xdmf"]
-        assert storage.save(solver, Outcome(7), path) == "" and sorted(one.name for one in tmp_path.iterdir()) == files
+        assert storage.save(solver, Outcome(7), path) == "" and sorted(file.name for file in tmp_path.iterdir()) == files
         before = path.read_bytes()
-        for most_bytes in (100, 2000, 100_000, len(before) - 2000):  # in HDF5's first records, in the rows, after them
+        for most_bytes in (100, 2000, 100_000, len(before) - 2000):  # in HDF5's header, in the rows, after the rows
             with limited(resource.RLIMIT_FSIZE, most_bytes):
                 error = storage.save(solver, Outcome(8), path)
             assert "file too large" in error and "\n" not in error
-            assert path.read_bytes() == before and sorted(one.name for one in tmp_path.iterdir()) == files
+            assert path.read_bytes() == before and sorted(file.name for file in tmp_path.iterdir()) == files
         assert storage.save(solver, Outcome(8), tmp_path / "no" / "a.h5")

@@ -1,4 +1,4 @@
-"""The solver on the PEs of this job, by every variant: the bits of NumPy's field, and the norms of one PE alone."""
+"""The solver on the PEs of this job, by every variant: the bits of NumPy's field, and the norms of one PE."""
 
 import itertools
 import math
@@ -17,7 +17,7 @@ from apps.jacobi.variants import DEFAULT, TABLE, make_solver
 from apps.jacobi.verify import reference
 
 N_PES = MPI.COMM_WORLD.size
-# (nx, ny): the smallest of both; fewer rows than sweeps of a pass, and twice as many; odd ones; more than one segment
+# (nx, ny): the smallest nx and ny; fewer rows than sweeps of a pass, and twice as many; odd numbers; more than one tile
 SHAPES = [(3, N_PES + 2), (17, 2 * N_PES + 3), (61, 67), (243, 5 * N_PES + 9), (485, 17 * N_PES + 2), (1031, 29)]
 DEFAULTS = [(i, ("float32", "float64")[(i + k) % 2]) for i, k in itertools.product(range(len(SHAPES)), range(2))]
 HALF = 1 if N_PES <= 4 else 2  # every second case on many PEs; other numbers of PEs run the rest
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.mpi
 
 
 def solver_of(team, problem, variant):
-    """A solver.  Skips the test where the variant cannot run."""
+    """A solver.  Skips the test if the variant cannot run."""
     try:
         return make_solver(team, problem, variant)
     except ValueError as error:
@@ -48,13 +48,13 @@ def assert_same_bits(solver, expected):
 
 
 def rows_of(ny, pe):
-    """(the first row in the ring, rows) of a PE: the first ones have one more where they do not divide."""
+    """(index of the first row in the ring, number of rows) of a PE; the first PEs have the rows that are left over."""
     few, more = divmod(ny - 2, N_PES)
     return pe * few + min(pe, more), few + (pe < more)
 
 
 def alone(team, problem, initial=None):
-    """(outcome, field) of one PE alone."""
+    """(outcome, field) of a solve on one PE."""
     solved = serial.solve(team, problem, initial=initial)
     return solved.outcome, solved.field
 
@@ -89,31 +89,31 @@ def test_the_default_on_every_shape(team, dtype, nx, ny):
     expected, norms = reference.solve(problem, 25)
     assert_same_bits(solver, expected)
     np.testing.assert_allclose([norm for _, norm in outcome.history], norms, rtol=1e-7, atol=1e-15)
-    one, field = alone(team, problem)
-    assert one.history == outcome.history, "the norm has the same bits for any number of PEs"
+    outcome_alone, field = alone(team, problem)
+    assert outcome_alone.history == outcome.history, "the norm has the same bits for any number of PEs"
     assert field.tobytes() == expected[1:-1].tobytes()
     solver.free()
 
 
 @pytest.mark.parametrize("variant", sample(list(TABLE), HALF))
 def test_stops_at_the_right_sweep(team, variant):
-    """Sweeps beyond the last leave no trace, not even in a second run, and a warm-up leaves none."""
+    """Neither sweeps after the last one nor a warm-up change the result, of a second run too."""
     turn = list(TABLE).index(variant) + N_PES
     last, nccheck = (5, 8, 10, 13)[turn % 4], (1, 2, 9)[turn % 3]
     shape = (33, 8 * N_PES + 12)
     norms = reference.solve(Problem(*shape), SWEEPS)[1]
-    at = min(-(-last // nccheck) * nccheck, SWEEPS)
+    end = min(-(-last // nccheck) * nccheck, SWEEPS)
     problem = Problem(*shape, niter=SWEEPS, tol=norms[last] * 1.0001, nccheck=nccheck)
     solver = solver_of(team, problem, variant)
     solver.warm_up()
     for _ in range(2):
         solver.reset()
         outcome = solver.run()
-        assert (outcome.reason, outcome.iterations) == ("converged", at + 1)
-        assert_same_bits(solver, reference.solve(problem, at + 1)[0])
-        np.testing.assert_allclose([norm for _, norm in outcome.history], norms[: at + 1 : nccheck], rtol=1e-6)
-    one, _ = alone(team, problem)
-    assert (one.iterations, one.history) == (outcome.iterations, outcome.history)
+        assert (outcome.reason, outcome.iterations) == ("converged", end + 1)
+        assert_same_bits(solver, reference.solve(problem, end + 1)[0])
+        np.testing.assert_allclose([norm for _, norm in outcome.history], norms[: end + 1 : nccheck], rtol=1e-6)
+    outcome_alone, _ = alone(team, problem)
+    assert (outcome_alone.iterations, outcome_alone.history) == (outcome.iterations, outcome.history)
     solver.free()
 
 
@@ -131,8 +131,8 @@ def test_divergence_is_noticed(team, variant, value):
 
 
 @pytest.mark.parametrize("nccheck", [1, 20])
-def test_a_chunk_is_done_again(team, monkeypatch, nccheck):
-    """Where a norm inside a chunk ends the solve, after whole chunks of odd and of even sweeps."""
+def test_a_chunk_is_repeated(team, monkeypatch, nccheck):
+    """A norm inside a chunk ends the solve, after whole chunks of odd and of even numbers of sweeps."""
     for most_sweeps in (7, 10):
         monkeypatch.setattr(problems, "MOST_SWEEPS", most_sweeps)
         problem = Problem(33, 8 * N_PES + 12, niter=60, nccheck=nccheck)
@@ -157,7 +157,7 @@ def test_a_picture_has_rows_in_order(team, monkeypatch):
 
 
 def test_tiny_changes_count(team):
-    """A wave of 1e-18, whose squares vanish in float32; a sweep multiplies it by a number."""
+    """The norm of a wave of 1e-18, whose squares vanish in float32; a sweep multiplies the wave by a number."""
     nx, ny = 300, N_PES + 8
     problem = Problem(nx, ny, niter=1)
     along_x, along_y = math.pi / (nx - 1), 2 * math.pi / (ny - 2)

@@ -1,4 +1,4 @@
-"""Files to restart from that were altered: the same result all the same, or one line and status 1 on every rank."""
+"""Damaged files for --restart: either the same result, or one line and status 1 on every rank."""
 
 import os
 from dataclasses import asdict
@@ -18,7 +18,7 @@ alone = pytest.mark.skipif(COMM.size > 1, reason="it starts a job of its own")
 
 
 def write(path, problem, value, **kind):
-    """A checkpoint after 10 sweeps, of a field of this value."""
+    """Write a checkpoint after 10 sweeps, of a field with this value at each point."""
     with h5py.File(path, "w", libver="v110") as file:
         field = np.full((problem.ny - 2, problem.nx - 2), value, problem.dtype)
         file.create_dataset("field", data=field, **{"fletcher32": True} | kind)
@@ -36,7 +36,7 @@ def test_a_run_that_diverges_is_no_checkpoint(jacobi, folder, monkeypatch):
 
 
 def edit(name, *values, **kind):
-    """What writes another value to an attribute of a file, or none."""
+    """A function of a path that replaces an attribute of the file by other values, or deletes it."""
 
     def change(path):
         with h5py.File(path, "r+") as file:
@@ -47,20 +47,20 @@ def edit(name, *values, **kind):
     return change
 
 
-def replace(make):
-    """What puts another thing in the place of /field."""
+def replace(create):
+    """A function of a path that replaces /field of the file.  create: (file, points) -> None"""
 
     def change(path):
         with h5py.File(path, "r+") as file:
             whole = file["field"][:]
             del file["field"]
-            make(file, whole)
+            create(file, whole)
 
     return change
 
 
 def stored(data=None, **kind):
-    """What stores the points of /field, or other data, in another way."""
+    """A function of a path that stores the points of /field, or other data, with other options."""
     return replace(lambda file, whole: file.create_dataset("field", data=whole if data is None else data, **kind))
 
 
@@ -78,7 +78,7 @@ def pipe(path):
 
 
 NO_FIELD = "its /field is not 6 x 898 of float32, with checksums"
-UNREADABLE = {  # what alters the file, and the message
+UNREADABLE = {  # the change of the file, and the message
     "a link to no file": (lambda path: (path.unlink(), path.symlink_to("none")), "no such file or directory"),
     "a folder": (lambda path: (path.unlink(), path.mkdir()), "is a folder"),
     "a pipe": (pipe, "it is not a regular file"),
@@ -137,16 +137,16 @@ def test_what_is_no_checkpoint(jacobi, tmp_path, kind):
 
 
 @mpi
-def test_all_ranks_hear_of_an_altered_file(jacobi, folder, monkeypatch):
-    """One that PE 0 finds, before any PE goes on, and one that only the last PE can't read."""
+def test_all_ranks_report_a_damaged_file(jacobi, folder, monkeypatch):
+    """A file that PE 0 refuses before any PE continues, and a file that only the last PE can't read."""
     path, begin = folder / "run.h5", f"error: --restart {folder / 'run.h5'}: "
 
-    def last(whole, path, views):
+    def datasets_but_of_last(whole, path, views):
         if COMM.rank == COMM.size - 1:
             raise OSError("filter returned failure during read")
-        return found(whole, path, views)
+        return datasets(whole, path, views)
 
-    found = Whole._found
+    datasets = Whole._datasets
     for change, why in ((UNREADABLE["a group"][0], "its /field is not"), (None, "filter returned failure")):
         if COMM.rank == 0:
             write(path, Problem(900, COMM.size + 8), 0)
@@ -154,7 +154,7 @@ def test_all_ranks_hear_of_an_altered_file(jacobi, folder, monkeypatch):
                 change(path)
         COMM.Barrier()
         if change is None:
-            monkeypatch.setattr(Whole, "_found", last)
+            monkeypatch.setattr(Whole, "_datasets", datasets_but_of_last)
         status, printed = jacobi("--no-serial --restart", path)
         assert status == 1 and (COMM.rank or (printed.startswith(begin) and why in printed)), printed
         assert printed.count("\n") == (COMM.rank == 0), printed
@@ -162,17 +162,17 @@ def test_all_ranks_hear_of_an_altered_file(jacobi, folder, monkeypatch):
 
 @alone
 def test_flipped_bytes(jacobi, tmp_path):
-    """A byte of a saved file that has another value: the same field and history all the same, or one line."""
+    """A saved file with one wrong byte gives either the same field and history, or one line."""
     path, changed, seed = tmp_path / "run.h5", tmp_path / "changed.h5", int.from_bytes(os.urandom(4))
     assert jacobi("--nx 40 --ny 30 --niter 40 --nccheck 7 --no-serial --output", path)[0] == 0
     whole, right = path.read_bytes(), None
     random = np.random.default_rng(seed)
     missed = 0
-    for at in [None, *random.integers(0, len(whole), 400)]:
-        found = bytearray(whole)
-        if at is not None:
-            found[at] ^= int(random.integers(1, 256))
-        changed.write_bytes(found)
+    for index in [None, *random.integers(0, len(whole), 400)]:
+        content = bytearray(whole)
+        if index is not None:
+            content[index] ^= int(random.integers(1, 256))
+        changed.write_bytes(content)
         try:
             problem, outcome = storage.read(COMM, changed)
             with h5py.File(changed) as file:
@@ -181,6 +181,6 @@ def test_flipped_bytes(jacobi, tmp_path):
             assert "\n" not in str(error)
             continue
         right = right or result
-        missed += at is not None
-        assert result == right, f"byte {at}, seed {seed}"
-    assert missed < 100, "most bytes are of the field, and of what describes it"
+        missed += index is not None
+        assert result == right, f"byte {index}, seed {seed}"
+    assert missed < 100, "most bytes belong to the field and its description"

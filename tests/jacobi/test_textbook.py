@@ -1,4 +1,4 @@
-"""The solver in a hundred lines: the reference's field bit for bit, on any number of PEs, by public names alone."""
+"""The solver in a hundred lines: the bits of the reference's field on any number of PEs, by public names alone."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ N_PES = MPI.COMM_WORLD.size
 CASES = [  # nx, ny, sweeps, nccheck, dtype
     (3, N_PES + 2, 7, 3, "float32"),  # the smallest grid: a row for each PE, one column that is not fixed
     (17, 2 * N_PES + 3, 30, 10, "float64"),  # rows that do not divide evenly
-    (200, 6 * N_PES + 7, 90, 45, "float32"),  # so wide that denormal numbers come up
+    (200, 6 * N_PES + 7, 90, 45, "float32"),  # wide enough for denormal numbers
     (1100, 5 * N_PES + 2, 41, 20, "float64"),  # two tiles across
 ]
 mpi = pytest.mark.mpi
@@ -26,7 +26,7 @@ alone = pytest.mark.skipif(N_PES > 1, reason="one process is enough")
 
 
 def own_rows(team, field):
-    """This PE's rows of a global field (ny, nx), as bytes: the last PEs have one more where they do not divide."""
+    """This PE's rows of a whole field (ny, nx), as bytes.  If rows do not divide evenly, the last PEs have one more."""
     rows = [(len(field) - 2 + pe) // team.n_pes for pe in range(team.n_pes)]
     first = 1 + sum(rows[: team.me])
     return field[first : first + rows[team.me]].tobytes()
@@ -34,22 +34,22 @@ def own_rows(team, field):
 
 @mpi
 @pytest.mark.parametrize(("nx", "ny", "niter", "nccheck", "dtype"), CASES)
-def test_the_field_is_the_references(team, nx, ny, niter, nccheck, dtype):
-    mine, norms, _ = textbook.solve(team, nx, ny, niter, nccheck, tol=0.0, dtype=dtype)
+def test_the_field_has_the_references_bits(team, nx, ny, niter, nccheck, dtype):
+    own, norms, _ = textbook.solve(team, nx, ny, niter, nccheck, tol=0.0, dtype=dtype)
     expected, expected_norms = reference.solve(Problem(nx, ny, dtype=dtype), niter)
-    assert to_numpy(mine).tobytes() == own_rows(team, expected)
+    assert to_numpy(own).tobytes() == own_rows(team, expected)
     checked = sorted({*range(nccheck, niter + 1, nccheck), niter})
     assert [done for done, _ in norms] == checked
     np.testing.assert_allclose([norm for _, norm in norms], [expected_norms[done - 1] for done in checked], rtol=1e-5)
 
 
 @mpi
-def test_it_stops_where_a_norm_is_small_enough(team):
+def test_it_stops_when_a_norm_is_small_enough(team):
     nx, ny = 33, 8 * team.n_pes + 12
     expected = reference.solve(Problem(nx, ny), 30)[1]
-    mine, norms, _ = textbook.solve(team, nx, ny, 50, nccheck=5, tol=expected[19] * 1.0001)
+    own, norms, _ = textbook.solve(team, nx, ny, 50, nccheck=5, tol=expected[19] * 1.0001)
     assert [done for done, _ in norms] == [5, 10, 15, 20]
-    assert to_numpy(mine).tobytes() == own_rows(team, reference.solve(Problem(nx, ny), 20)[0])
+    assert to_numpy(own).tobytes() == own_rows(team, reference.solve(Problem(nx, ny), 20)[0])
 
 
 @mpi

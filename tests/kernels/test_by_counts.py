@@ -44,7 +44,7 @@ def shared(team, what):
     return random.Random(f"{team.comm.bcast(SEED)}/{what}/{team.n_pes}")
 
 
-def given(name, rng, count):
+def elements_of(name, rng, count):
     """Elements of a dtype, whose sums are not exact in floats."""
     numbers = np.random.default_rng(rng.getrandbits(48))
     whole = name in NUMBERS or DTYPES[name].kind in "iu"
@@ -96,7 +96,7 @@ def symmetric(team):
 def test_all_to_allv(team, symmetric, by, name, kind):
     rng, n, me, dtype = shared(team, f"{name} {kind}"), team.n_pes, team.me, DTYPES[name]
     counts = [[KINDS[kind](rng, i, j, n) for j in range(n)] for i in range(n)]
-    data = [[given(name, rng, count) for count in one] for one in counts]  # from each PE for each
+    data = [[elements_of(name, rng, count) for count in one] for one in counts]  # from each PE for each
     own = random.Random(f"{SEED}/{me}/{name}/{kind}")
     for packed in (True, False):
         sent, taken = counts[me], [one[me] for one in counts]
@@ -119,7 +119,7 @@ def test_all_gatherv(team, by, name, kind):
     """Out of place and in place."""
     rng, n, me, dtype = shared(team, f"{name} {kind}"), team.n_pes, team.me, DTYPES[name]
     counts = [KINDS[kind](rng, i, (i + 1) % n if kind == "all to one" else i, n) for i in range(n)]
-    values = [given(name, rng, one) for one in counts]
+    values = [elements_of(name, rng, one) for one in counts]
     own = random.Random(f"{SEED}/{me}/{name}/{kind}")
     for packed, in_place in ((True, ""), (False, ""), (False, "IN_PLACE"), (True, "IN_PLACE"), (False, "part")):
         takes = starts_of(counts, own, packed)
@@ -138,7 +138,7 @@ def test_reduce_scatterv(team, by, name, op, kind):
     """Sums in the order of the PEs have NumPy's bits, out of place and in place."""
     rng, n, me, dtype = shared(team, f"{name} {op} {kind}"), team.n_pes, team.me, DTYPES[name]
     counts = [KINDS[kind](rng, n - 1, j, n) for j in range(n)]
-    rows = [given(name, rng, sum(counts)) for _ in range(n)]
+    rows = [elements_of(name, rng, sum(counts)) for _ in range(n)]
     own = random.Random(f"{SEED}/{me}/{name}/{kind}")
     low, wanted = sum(counts[:me]), in_order(rows, name, op)
     wanted = wanted[low : low + counts[me]]

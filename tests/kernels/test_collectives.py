@@ -51,8 +51,8 @@ def test_exact(team, memory, collective, algorithm):
     for call, (x_key, x_at, out_key, out_at) in cases(team, collective, algorithm):
         rows, item = case.rows(call.n), DTYPES[call.name].item_bytes
 
-        def array(key, at, parts, call=call, item=item):
-            return memory[key][GUARD + at :][: parts * call.count * item].view(DTYPES[call.name].numpy)
+        def array(key, offset, parts, call=call, item=item):
+            return memory[key][GUARD + offset :][: parts * call.count * item].view(DTYPES[call.name].numpy)
 
         x, out = array(x_key, x_at, rows[0]), array(out_key, out_at, rows[1])
         in_place = x_key == out_key or case.one_array

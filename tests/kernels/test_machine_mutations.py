@@ -33,7 +33,7 @@ PLANTED = [
     ("all_gather", "ring", COPIED, Mutation("drop", "wait")),
     ("all_to_allv", "pairwise", POINTER, Mutation("drop", "wait", 0, "put_piece")),
     ("all_gatherv", "pairwise", COPIED, Mutation("early", "wait", 0, "await_piece")),
-    ("reduce_scatterv", "pairwise", POINTER, Mutation("drop", "signal", 0, "let_go")),
+    ("reduce_scatterv", "pairwise", POINTER, Mutation("drop", "signal", 0, "acknowledge")),
     # one buffer for two, two half buffers for four
     ("allreduce", "ring", POINTER, Mutation("one buffer")),
     ("allreduce", "one_shot_packets", POINTER, Mutation("one buffer")),

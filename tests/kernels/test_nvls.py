@@ -21,7 +21,7 @@ def test_what_the_switch_can_not_do():
             if dtype not in SWITCH_ADDS:
                 assert reason == f"the switch adds up float32, float16, bfloat16, and not {dtype}"
             elif op not in SWITCH_ADDS[dtype]:
-                assert dtype in reason and f"but {op}" in reason
+                assert dtype in reason and f"and not {op}" in reason
             else:
                 assert reason is None
 

@@ -55,7 +55,7 @@ def test_auto_takes_others(team, without):
         assert is_right(case, call, out, case.x(call) if case.one_array else np.zeros(out.size)), name
 
 
-@pytest.mark.parametrize("collective", [one for one in ALL if "packets" in one.table], ids=lambda one: one.name)
+@pytest.mark.parametrize("collective", [case for case in ALL if "packets" in case.table], ids=lambda case: case.name)
 def test_the_rule_of_choice(collective):
     """Small calls take packets where they are allowed, large calls by counts too; without packets they take other
     algorithms."""

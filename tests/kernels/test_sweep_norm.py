@@ -102,6 +102,6 @@ def test_on_the_device(team, dtype, n_blocks, seed):
     wanted = group_values(changes)
     np.testing.assert_array_equal(to_numpy(values), wanted)
     found = to_numpy(words).sum(axis=0)
-    assert norm.counting(SumWords(*found[: BAD_WORD + 1].tolist())) == words_of(wanted)
+    assert norm.window_words(SumWords(*found[: BAD_WORD + 1].tolist())) == words_of(wanted)
     exact = math.sqrt(sum((Fraction(x) ** 2 for x in changes.astype("float64").tolist()), Fraction(0)))
     assert norm_of(words_of(wanted)) == pytest.approx(exact, rel=1e-6 if dtype == "float32" else 1e-12)

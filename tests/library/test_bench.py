@@ -12,7 +12,7 @@ from pennympi.bench import columns, result
 from pennympi.bench.cases import CASES
 from pennympi.bench.implementation import plain
 from pennympi.bench.run import Options, Run
-from pennympi.bench.this_library import Ours
+from pennympi.bench.this_library import ThisLibrary
 from pennympi.bench.timing import Effort
 from pennympi.command import bench, tune
 from pennympi.command.exit_status import FAILED, WRONG_USE, Ended
@@ -28,7 +28,7 @@ def arguments(command, *words):
     return parser.parse_args([*words, "--budget-ms", "0.1"])
 
 
-class Broken(Ours):
+class Broken(ThisLibrary):
     """An implementation that leaves one element of its result unchanged on PE 0."""
 
     def call(self, case, source, target, op, root):
@@ -82,7 +82,7 @@ def test_the_table_says_where_auto_is_slower_than_another_algorithm():
 @pytest.mark.mpi(min_size=2)
 def test_a_wrong_element_is_found(team):
     run = Run(team, CASES["allreduce"], DTYPES["int32"], "max", Options(effort=QUICK, graph=False), seed=1)
-    for kind, wrong in ((Ours, 0), (Broken, 1)):
+    for kind, wrong in ((ThisLibrary, 0), (Broken, 1)):
         assert run.measure([kind(team, plain(team, 4096))], 4096, False)["pennympi"].wrong == wrong
 
 

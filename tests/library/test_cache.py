@@ -68,7 +68,7 @@ def folder(tmp_path, monkeypatch):
     cache._lock_file.cache_clear()
 
 
-def made(*facts, label="one", content=b"machine code of "):
+def cached(*facts, label="one", content=b"machine code of "):
     """(content that the cache returns, whether it was compiled)"""
     runs = []
 
@@ -86,7 +86,7 @@ def entries(folder):
 def test_the_folder_and_its_files_are_this_users_alone(folder):
     before = os.umask(0)
     try:
-        made("a")
+        cached("a")
     finally:
         os.umask(before)
     assert folder.stat().st_mode & 0o777 == 0o700
@@ -95,22 +95,22 @@ def test_the_folder_and_its_files_are_this_users_alone(folder):
 
 def test_damage_of_any_byte_is_repaired(folder, recwarn):
     any_label = "../../x y/<locals>" * 20
-    content, new = made("a", label=any_label)
-    assert new and made("a", label=any_label) == (content, False)
+    content, new = cached("a", label=any_label)
+    assert new and cached("a", label=any_label) == (content, False)
     (path,) = entries(folder)
     data = path.read_bytes()
     assert path.parent == folder and len(path.name) < 200
     for i in range(len(data)):
         for damaged in (data[:i], data[:i] + bytes([data[i] ^ 4]) + data[i + 1 :], data[:i] + data[i + 1 :]):
             path.write_bytes(damaged)
-            assert made("a", label=any_label) == (content, True)
-            assert made("a", label=any_label) == (content, False)
+            assert cached("a", label=any_label) == (content, True)
+            assert cached("a", label=any_label) == (content, False)
     path.write_bytes(data + b"more")
-    assert made("a", label=any_label) == (content, True)
+    assert cached("a", label=any_label) == (content, True)
     (target := folder.parent / "target").write_text("precious")
     path.unlink()
     path.symlink_to(target)
-    assert made("a", label=any_label) == (content, True)
+    assert cached("a", label=any_label) == (content, True)
     assert path.read_bytes() == data and entries(folder) == [path] and target.read_text() == "precious"
     assert not recwarn
 
@@ -118,7 +118,7 @@ def test_damage_of_any_byte_is_repaired(folder, recwarn):
 def test_the_lock_of_a_dead_process_is_free_and_a_stopped_one_is_not_waited_for(folder, monkeypatch, capfd):
     monkeypatch.setenv("PENNYMPI_TIMEOUT_S", "2")
     monkeypatch.setattr(cache, "SILENT_S", 0.3)
-    made("a")
+    cached("a")
     (path,) = entries(folder)
     path.unlink()
     holder = f"""
@@ -131,14 +131,14 @@ input()
         process.stdout.readline()
         capfd.readouterr()
         begin = time.monotonic()
-        assert made("a")[1]
+        assert cached("a")[1]
         assert time.monotonic() - begin > 0.9
         assert capfd.readouterr().err == f"pennympi: compiling one; later runs load it from {folder}\n", "while it waits"
         path.unlink()
         process.kill()
     monkeypatch.setenv("PENNYMPI_TIMEOUT_S", "600")
     begin = time.monotonic()
-    assert made("a")[1]
+    assert cached("a")[1]
     assert time.monotonic() - begin < 60
 
 
@@ -161,21 +161,21 @@ assert cache.made_once("one", ("fact",), make) == b"code"
 def test_a_compiler_that_fails_leaves_nothing(folder):
     with pytest.raises(ZeroDivisionError):
         cache.made_once("one", ("a",), lambda: bytes(1 // 0))
-    assert not entries(folder) and made("a")[1]
+    assert not entries(folder) and cached("a")[1]
 
 
 def test_a_full_disk_is_a_warning(folder, recwarn):
     """The limit of a file's size acts as a full disk: a part is written, and then no more."""
     with limited(resource.RLIMIT_FSIZE, 512):
-        assert made("a", content=bytes(1000))[1]
+        assert cached("a", content=bytes(1000))[1]
     assert not entries(folder) and "File too large" in str(recwarn[0].message)
 
 
 @pytest.mark.parametrize("reports", [True, False])
 def test_one_process_of_a_node_warns_once(folder, reports, recwarn):
     folder.write_text("a file")
-    cache.report_from_here(reports)
-    assert made("a")[1] and made("a")[1] and made("b")[1]
+    cache.enable_reports(reports)
+    assert cached("a")[1] and cached("a")[1] and cached("b")[1]
     assert len(recwarn) == reports
     if reports:
         why = "File exists; set PENNYMPI_CACHE_DIR to a folder that is yours alone"
@@ -184,7 +184,7 @@ def test_one_process_of_a_node_warns_once(folder, reports, recwarn):
 
 @pytest.mark.parametrize("what", ["others may write", "of another user", "no home"])
 def test_a_folder_that_is_not_this_users_alone_is_not_used(folder, recwarn, monkeypatch, what):
-    made("a")
+    cached("a")
     cache._opened.cache_clear()
     if what == "others may write":
         folder.chmod(0o777)
@@ -197,7 +197,7 @@ def test_a_folder_that_is_not_this_users_alone_is_not_used(folder, recwarn, monk
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setattr(pwd, "getpwuid", lambda uid: {}[uid])
         why = "/dev/null/no home folder"
-    assert made("a")[1] and f"not kept in {why}" in str(recwarn[0].message)
+    assert cached("a")[1] and f"not kept in {why}" in str(recwarn[0].message)
 
 
 def test_a_line_names_what_takes_long_to_compile(folder, monkeypatch, capfd):
@@ -231,12 +231,12 @@ def test_other_sources_and_facts_give_other_files(tmp_path, monkeypatch, folder)
         source.write_text("x = 1\n")
     monkeypatch.setattr(cache, "LIBRARY", library)
     monkeypatch.setattr(cache, "sources_digest", cache.sources_digest.__wrapped__)
-    assert made("numba 1")[1] and not made("numba 1")[1]
-    assert all(made(*facts)[1] for facts in (("numba 2",), (), ("numba 1", "cuda 1")))
+    assert cached("numba 1")[1] and not cached("numba 1")[1]
+    assert all(cached(*facts)[1] for facts in (("numba 2",), (), ("numba 1", "cuda 1")))
     for source in sources[:-2]:
         source.write_text("x = 2\n")
-        assert made("numba 1")[1]
+        assert cached("numba 1")[1]
         source.write_text("x = 1\n")
     for source in sources[-2:]:  # machine code does not depend on these sources
         source.write_text("x = 2\n")
-    assert not made("numba 1")[1]
+    assert not cached("numba 1")[1]

@@ -32,8 +32,8 @@ def product(ctx, y: Elements, n: int):
         store(y, i, real(jitted(1.0) * of_table(1.0) * CONFIG.alpha))
 
 
-def decay(here, west, east):
-    return real(FACTOR * CONFIG.alpha) * here
+def decay(u, x_minus, x_plus):
+    return real(FACTOR * CONFIG.alpha) * u
 
 
 @pytest.fixture(autouse=True)
@@ -72,7 +72,7 @@ def test_kernels(team):
 def test_sweeps(team, engine):
     """A plan has the values of the time at which it was made."""
     on_gpu = team.backend == "cuda" and engine == "resident"
-    formula = (lambda here, north, south, west, east: decay(here, west, east)) if on_gpu else decay
+    formula = (lambda u, x_minus, x_plus, y_minus, y_plus: decay(u, y_minus, y_plus)) if on_gpu else decay
     grid, plans = team.grid((64, 64) if on_gpu else (64,), halo=2), []
     u, v = grid.zeros(), grid.zeros()
     for factor, alpha in ((0.25, 1.0), (0.25, 0.5), (0.25, 1.0)):

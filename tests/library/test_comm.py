@@ -6,7 +6,7 @@ from mpi4py import MPI
 
 import pennympi
 from pennympi.mpi import agreement
-from pennympi.mpi.agreement import FROM_BYTES
+from pennympi.mpi.table import TABLE
 from pennympi.settings import SettingError
 
 N = 1000  # elements of a part
@@ -15,9 +15,9 @@ N = 1000  # elements of a part
 @pytest.fixture(scope="module")
 def comm():
     """A communicator with its own context."""
-    made = pennympi.Comm(MPI.COMM_WORLD).Dup()
-    yield made
-    made.Free()
+    copy = pennympi.Comm(MPI.COMM_WORLD).Dup()
+    yield copy
+    copy.Free()
 
 
 def values(comm, n, rank=None):
@@ -68,7 +68,7 @@ def test_collectives_by_the_team(comm, monkeypatch):
 @pytest.mark.mpi
 def test_what_goes_by_mpi(comm):
     """MPI takes small messages, ops and types that the team does not have, and arguments that it refuses."""
-    small = np.ones(FROM_BYTES["Allreduce"] // 16)
+    small = np.ones(TABLE["Allreduce"].from_bytes // 16)
     comm.Allreduce(MPI.IN_PLACE, small)
     assert (small == comm.size).all()
     bits = np.full(N, 1 << comm.rank, "int32")
@@ -97,7 +97,7 @@ def test_small_messages_go_by_mpi_though_the_program_has_asked_for_the_team(comm
 @pytest.mark.mpi
 def test_sizes_that_differ_by_rank(comm):
     """All ranks choose the same way if one has a small part of the result, or a result that it does not need."""
-    n = FROM_BYTES["Reduce_scatter"] // 8
+    n = TABLE["Reduce_scatter"].from_bytes // 8
     counts = [1] * (comm.size - 1) + [n]
     out = np.empty(counts[comm.rank])
     comm.Reduce_scatter(np.ones(sum(counts)), out, counts)
@@ -147,11 +147,12 @@ def test_a_fault_of_the_library_is_raised(comm, monkeypatch, fault):
 
 
 @pytest.mark.mpi(min_size=2)
-def test_a_threshold_that_differs_by_rank(comm, monkeypatch):
+@pytest.mark.parametrize("value, text", [("1k", "1k on PE 0 and 64k on"), ("many", "'many' cannot be used")])
+def test_a_threshold_that_differs_by_rank_or_is_wrong_on_one(comm, monkeypatch, value, text):
     """All ranks raise the error before their ways differ."""
     copy = comm.Dup()
-    monkeypatch.setenv("PENNYMPI_COMM_FROM_BYTES", "64k" if comm.rank else "1k")
-    with pytest.raises(SettingError, match="PENNYMPI_COMM_FROM_BYTES differs"):
+    monkeypatch.setenv("PENNYMPI_COMM_FROM_BYTES", "64k" if comm.rank else value)
+    with pytest.raises(SettingError, match=f"PENNYMPI_COMM_FROM_BYTES.*{text}"):
         copy.Bcast(np.ones(1 << 12))
     copy.Free()
 

@@ -21,9 +21,9 @@ def comm():
     node = MPI.COMM_WORLD.Split_type(MPI.COMM_TYPE_SHARED)
     cupy.cuda.Device(node.rank % cupy.cuda.runtime.getDeviceCount()).use()
     node.Free()
-    made = pennympi.Comm(MPI.COMM_WORLD).Dup()
-    yield made
-    made.Free()
+    copy = pennympi.Comm(MPI.COMM_WORLD).Dup()
+    yield copy
+    copy.Free()
 
 
 def full(value, n=N):
@@ -105,10 +105,11 @@ def test_a_grid(comm):
 def test_arrays_of_the_host_go_by_mpi(comm):
     """Arrays of any size on the host, if no rank passes an array on a GPU."""
     for n in (1, 1 << 17):
-        comm.Allreduce(np.full(n, comm.rank + 1.0), out := np.empty(n))
-        comm.Allgather([np.full(n, float(comm.rank)), n, MPI.DOUBLE], [every := np.empty((comm.size, n)), n, MPI.DOUBLE])
+        x, ranks = np.full(n, float(comm.rank)), np.empty((comm.size, n))
+        comm.Allreduce(x + 1, out := np.empty(n))
+        comm.Allgather([x, n, MPI.DOUBLE], [ranks, n, MPI.DOUBLE])
         assert (out == sum(range(1, comm.size + 1))).all()
-        assert (every == np.arange(comm.size)[:, None]).all()
+        assert (ranks == np.arange(comm.size)[:, None]).all()
 
 
 @pytest.mark.parametrize("has_team", [True, False])
@@ -130,7 +131,7 @@ def test_ranks_whose_arrays_lie_in_different_places(comm, has_team, n):
         assert (own == module_of_out.asarray(total[me * n : (me + 1) * n])).all()
         copy.Reduce_scatter(x, own, [n] * size)
         assert (own == module_of_out.asarray(total[me * n : (me + 1) * n])).all()
-        gathered, moved = np.concatenate([one[:n] for one in data]), [one[me * n : (me + 1) * n] for one in data]
+        gathered, moved = np.concatenate([part[:n] for part in data]), [part[me * n : (me + 1) * n] for part in data]
         copy.Allgather(x[:n], out)
         assert (out == module_of_out.asarray(gathered)).all()
         copy.Allgatherv(x[:n], [out, [n] * size])

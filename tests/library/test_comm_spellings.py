@@ -173,12 +173,12 @@ PARTS = [packed, four_items_of_parts, pair_of_parts, datatype_of_parts, every_ot
 @pytest.fixture(scope="module")
 def comm():
     """A communicator with its own context, whose collectives all run on the team."""
-    made = pennympi.Comm(MPI.COMM_WORLD).Dup()
+    copy = pennympi.Comm(MPI.COMM_WORLD).Dup()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PENNYMPI_COMM_FROM_BYTES", "0")
-        made.Allreduce(MPI.IN_PLACE, np.ones(1))
-    yield made
-    made.Free()
+        copy.Allreduce(MPI.IN_PLACE, np.ones(1))
+    yield copy
+    copy.Free()
 
 
 def of_rank(comm, n):
@@ -196,7 +196,7 @@ def run(comm, name, sent, received, *args):
     expected = {
         "Bcast": data[0], "Allreduce": total, "Reduce": total, "Reduce_scatter_block": own, "Reduce_scatter": own,
         "Allgather": np.concatenate(data), "Allgatherv": np.concatenate(data),
-        "Alltoall": np.concatenate([one[me * n : (me + 1) * n] for one in data]),
+        "Alltoall": np.concatenate([values[me * n : (me + 1) * n] for values in data]),
     }[name]  # fmt: skip
     if name == "Bcast":
         buf, read = (sent or received)(data[me] if sent else np.zeros_like(data[me]), 1)
@@ -245,8 +245,8 @@ def test_ranks_that_write_one_message_in_different_ways(comm, name):
             if (name != "Reduce" or comm.rank == 0) and not np.array_equal(got, expected):
                 wrong.append((first.__name__, others.__name__, to.__name__))
     calls = comm.team._job.control.recent().number - before
-    found = comm.team.gather((wrong, calls >= cases))
-    assert found == [([], True)] * comm.size, found
+    outcomes = comm.team.gather((wrong, calls >= cases))
+    assert outcomes == [([], True)] * comm.size, outcomes
 
 
 @pytest.mark.mpi(min_size=2)
@@ -261,5 +261,5 @@ def test_in_place_on_one_rank(comm, name):
         got, expected = run(comm, name, None if alone else plain, to if alone or name == "Allgatherv" else plain, *args)
         if not np.array_equal(got, expected):
             wrong.append(to.__name__)
-    found = comm.team.gather(wrong)
-    assert found == [[]] * comm.size, found
+    outcomes = comm.team.gather(wrong)
+    assert outcomes == [[]] * comm.size, outcomes

@@ -43,9 +43,9 @@ def test_disagreement(careful, collective):
     for change in changes:
         call = replace(usual, **change) if odd else usual
         x, out = case.fresh(lambda values: device(team, values), call)
-        other = {} if change else {"algorithm": list(case.table)[odd]}
+        options = {} if change else {"algorithm": list(case.table)[odd]}
         words = f"PE 0 {collective} of ", f"PE {team.n_pes - 1} {collective} of "
-        refused(team, lambda call=call, x=x, out=out, other=other: case.run(team, call, x, out, **other), *words)
+        refused(team, lambda call=call, x=x, out=out, options=options: case.run(team, call, x, out, **options), *words)
         assert same(x, case.x(call))
     x, out = case.fresh(lambda values: device(team, values), usual)
     case.run(team, usual, x, out)

@@ -144,8 +144,8 @@ def test_the_text_of_a_function_does_not_depend_on_the_version_of_python(tmp_pat
 G = 0.25
 
 
-def decay(here, *neighbours):
-    return G * here
+def decay(u, *neighbours):
+    return G * u
 
 
 def of_host(stencil):

@@ -16,7 +16,7 @@ from pennympi.stencil.grid.layout import layout_of
 
 pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 UNTOUCHED = 77
-WAYS = {"straight into the field": 0, "by the inbox": 1 << 40}  # direct_min_bytes
+WAYS = {"into the field": 0, "by the inbox": 1 << 40}  # direct_min_bytes
 
 
 @pytest.fixture(params=WAYS)
@@ -44,26 +44,27 @@ def wanted(grid, points, corners):
 class Exchange:
     """Exchange fields of some dtypes, with different points in each round."""
 
-    def __init__(self, team, shape, dtypes=("float64",), corners=False, **given):
-        self.grid, self.corners = team.grid(shape, **given), corners
+    def __init__(self, team, shape, dtypes=("float64",), corners=False, **options):
+        self.grid, self.corners = team.grid(shape, **options), corners
         self.fields = [self.grid.full(UNTOUCHED, dtype) for dtype in dtypes]
         self.plan = self.grid.plan_exchange(*self.fields, corners=corners)
 
     def check(self, k):
-        every = [whole(self.grid, u.dtype, 100 * k + i) for i, u in enumerate(self.fields)]
-        for u, points in zip(self.fields, every, strict=True):
-            mine = to_numpy(u)
-            self.grid.interior(mine)[...] = own_of(self.grid, points)
-            write(u, mine)
+        points_of_fields = [whole(self.grid, u.dtype, 100 * k + i) for i, u in enumerate(self.fields)]
+        for u, points in zip(self.fields, points_of_fields, strict=True):
+            own = to_numpy(u)
+            self.grid.interior(own)[...] = own_of(self.grid, points)
+            write(u, own)
         self.plan()
-        for u, points in zip(self.fields, every, strict=True):
-            found, right = to_numpy(u), wanted(self.grid, points, self.corners)
-            wrong = np.argwhere(found != right)
-            assert not wrong.size, (self.grid, str(u.dtype), k, wrong[:3], found[tuple(wrong[0])], right[tuple(wrong[0])])
+        for u, points in zip(self.fields, points_of_fields, strict=True):
+            result, right = to_numpy(u), wanted(self.grid, points, self.corners)
+            wrong = np.argwhere(result != right)
+            values = [(result[tuple(index)], right[tuple(index)]) for index in wrong[:3]]
+            assert not wrong.size, (self.grid, str(u.dtype), k, wrong[:3], values)
 
 
 def at_least(team, shape, halo):
-    """A shape in which every PE has as many points as the halo, however the grid is divided."""
+    """A shape in which every PE has as many points as the halo, for any division of the grid."""
     return tuple(max(n, team.n_pes * h) for n, h in zip(shape, (halo,) * len(shape), strict=True))
 
 
@@ -73,30 +74,29 @@ def at_least(team, shape, halo):
 @pytest.mark.parametrize("periodic", [False, True])
 @pytest.mark.parametrize("shape", [(53,), (17, 31), (9, 10, 13)])
 def test_every_halo(team, shape, periodic, halo, corners):
-    one = Exchange(team, at_least(team, shape, halo), corners=corners, periodic=periodic, halo=halo)
-    one.check(0)
-    one.check(1)
+    exchange = Exchange(team, at_least(team, shape, halo), corners=corners, periodic=periodic, halo=halo)
+    exchange.check(0)
+    exchange.check(1)
 
 
 @pytest.mark.usefixtures("way")
 def test_cuts_dtypes_and_halos_of_their_own(team):
-    """Division along one dimension; fields with all sizes of elements in one plan; faces in several pieces; a halo of
-    0."""
-    n, beside = team.n_pes, []
+    """Division along one dimension; all sizes of elements in one plan; faces in several parts; a halo of 0."""
+    n, exchanges = team.n_pes, []
     for along in range(3):
         dims, shape = [1, 1, 1], [5, 6, 7]
         dims[along], shape[along] = n, 2 * n + 1
         periodic = [along != 0, along != 1, along == 2]
-        beside.append(Exchange(team, tuple(shape), dims=dims, halo=(1, 2, 1), periodic=periodic, corners=True))
-        assert beside[-1].grid.dims == tuple(dims)
-    every = ("float16", "uint8", "complex128", "bfloat16", "float32", "int64")
-    beside.append(Exchange(team, at_least(team, (11, 6, 9), 2), every, halo=2, periodic=True))
-    beside.append(Exchange(team, (4 * n, 300, 257), ("float32", "float64"), dims=(n, 1, 1), periodic=True))
-    beside.append(Exchange(team, (8 * n, 5), halo=(1, 0), periodic=True, corners=True))
-    beside.append(Exchange(team, (8 * n,), halo=0))
-    for k in range(8):  # more rounds than an inbox has half buffers
-        for one in beside:
-            one.check(k)
+        exchanges.append(Exchange(team, tuple(shape), dims=dims, halo=(1, 2, 1), periodic=periodic, corners=True))
+        assert exchanges[-1].grid.dims == tuple(dims)
+    dtypes = ("float16", "uint8", "complex128", "bfloat16", "float32", "int64")
+    exchanges.append(Exchange(team, at_least(team, (11, 6, 9), 2), dtypes, halo=2, periodic=True))
+    exchanges.append(Exchange(team, (4 * n, 300, 257), ("float32", "float64"), dims=(n, 1, 1), periodic=True))
+    exchanges.append(Exchange(team, (8 * n, 5), halo=(1, 0), periodic=True, corners=True))
+    exchanges.append(Exchange(team, (8 * n,), halo=0))
+    for k in range(8):  # more rounds than an inbox has buffers
+        for exchange in exchanges:
+            exchange.check(k)
 
 
 def test_the_parts_are_the_grid(team):
@@ -107,21 +107,21 @@ def test_the_parts_are_the_grid(team):
     inner = grid.interior(u)
     assert u.shape == grid.local and inner.shape == grid.own == (x.shape[0], y.shape[1])
     inner[...] = x * 100 + y
-    found = grid.gather(u)
-    assert (found is None) is (team.me != 0)
-    if found is not None:
-        assert (found == np.arange(grid.shape[0])[:, None] * 100 + np.arange(7)).all()
+    points = grid.gather(u)
+    assert (points is None) is (team.me != 0)
+    if points is not None:
+        assert (points == np.arange(grid.shape[0])[:, None] * 100 + np.arange(7)).all()
     sides = {side: grid.neighbour(side) for side in ("x-", "x+", "y-", "y+")}
-    topology = grid.coords[0]
+    place = grid.coords[0]
     assert (sides["y-"], sides["y+"]) == (None, None)
-    assert (sides["x-"] is None) is (topology == 0) and (sides["x+"] is None) is (topology == team.n_pes - 1)
+    assert (sides["x-"] is None) is (place == 0) and (sides["x+"] is None) is (place == team.n_pes - 1)
     assert grid.boundary(u, "x+").shape == (1, 7) and grid.halo_of(u, "y-").shape == (grid.own[0], 1)
 
 
-def doubled(ctx, u: Elements, at, n, pitch):
-    """Double the first n points of two rows; the first row begins at an element."""
+def doubled(ctx, u: Elements, first, n, pitch):
+    """Double the first n points of two rows.  first: index of the first row's first element"""
     for row in range(2):
-        for i in lanes(at + row * pitch, at + row * pitch + n):
+        for i in lanes(first + row * pitch, first + row * pitch + n):
             store(u, i, load(u, i) + load(u, i))
 
 
@@ -137,9 +137,9 @@ def test_rows_are_padded(team, shape, halo, dtype):
     assert u.shape == grid.local and u.strides[-1] == item_bytes and pitch % 64 == 0
     assert u.ndim < 3 or u.strides[0] == u.shape[1] * pitch
     assert address(grid.interior(u)) % 64 == 0
-    topology, start = team._arrays.locate(address(u), 1)
-    nbytes, _ = team._arrays._live[team._arrays._starts[topology]]
-    assert len(set(team.gather((topology, start, nbytes)))) == 1
+    number, start = team._arrays.locate(address(u), 1)
+    nbytes, _ = team._arrays._live[team._arrays._starts[number]]
+    assert len(set(team.gather((number, start, nbytes)))) == 1
     lead, rows = -halo * item_bytes % 64, math.prod(grid.local[:-1])
     assert start - lead >= pitch and start - lead + (rows + 1) * pitch <= nbytes
     assert (to_numpy(u) == np.full(grid.local, 3, dtype)).all()
@@ -158,10 +158,10 @@ def test_kernels_and_peers_take_padded_fields(team):
     assert (to_numpy(u) == right).all()
     for gaps in (u[:, 1:], u[::2], grid.interior(u)):
         refused(ValueError, "not contiguous", kernel, 1, gaps, 0, 1, pitch)
-    other = (team.me + 1) % team.n_pes
+    peer = (team.me + 1) % team.n_pes
     team.barrier()
-    if reaches(team, u, other):
-        assert (to_numpy(team.peer(u, other))[1:3] == [other + 1, *[2 * other + 2] * 5, other + 1]).all()
+    if reaches(team, u, peer):
+        assert (to_numpy(team.peer(u, peer))[1:3] == [peer + 1, *[2 * peer + 2] * 5, peer + 1]).all()
 
 
 def test_save_and_load_on_the_same_and_another_grid(team, tmp_path):
@@ -172,15 +172,15 @@ def test_save_and_load_on_the_same_and_another_grid(team, tmp_path):
     grid.interior(u)[...] = x + 0.5 * y
     grid.interior(v)[...] = x * 1000 + y
     grid.save(path, u=u, v=v, done=7, seconds=np.float64(0.5), text="as it is")
-    other = team.grid((5 + team.n_pes, 9), dims=(1, team.n_pes), halo=0) if team.n_pes <= 9 else grid
-    w = other.zeros("int64")
-    assert other.load(path, v=w) == {"done": 7, "seconds": 0.5, "text": "as it is"}
-    x, y = other.coordinates()
-    assert (to_numpy(other.interior(w)) == to_numpy(x * 1000 + y)).all()
+    reader = team.grid((5 + team.n_pes, 9), dims=(1, team.n_pes), halo=0) if team.n_pes <= 9 else grid
+    w = reader.zeros("int64")
+    assert reader.load(path, v=w) == {"done": 7, "seconds": 0.5, "text": "as it is"}
+    x, y = reader.coordinates()
+    assert (to_numpy(reader.interior(w)) == to_numpy(x * 1000 + y)).all()
     for wrong, error in (({"w": w}, "no dataset w"), ({"u": w}, "the field is of")):
-        refused(ValueError, error, other.load, path, **wrong)
+        refused(ValueError, error, reader.load, path, **wrong)
     with pytest.raises(OSError):
-        other.load(path.with_name("none.h5"), v=w)
+        reader.load(path.with_name("none.h5"), v=w)
     with pytest.raises(OSError):
         grid.save(path / "no folder" / "x.h5", u=u)
 
@@ -196,10 +196,10 @@ def test_an_xdmf_file_names_the_fields_of_a_file(team, tmp_path, shape):
     domain = ElementTree.parse(path.with_name("a & b.h5.xdmf")).getroot()[0][0]
     assert domain.find("Topology").get("Dimensions").split() == [str(n) for n in (*(1,) * (3 - len(shape)), *shape)]
     assert [item.text for item in domain.find("Geometry")] == ["0 0 0", "1 1 1"]
-    found = domain.findall("Attribute")
-    assert [field.get("Name") for field in found] == ["u", "v<", "bytes", "whole"]
+    attributes = domain.findall("Attribute")
+    assert [field.get("Name") for field in attributes] == ["u", "v<", "bytes", "whole"]
     with h5py.File(path) as file:
-        for field in found:
+        for field in attributes:
             (item,) = field
             name, _, place = item.text.partition(":")
             data = file[place]
@@ -250,7 +250,7 @@ def test_wrong_arguments_are_refused_and_the_team_goes_on(team):
         with pytest.raises(TypeError):
             team.grid(*arguments)
     grid = team.grid((8 * n, 5))
-    u, other, packed = grid.zeros("float32"), grid.zeros("float32"), team.zeros(grid.local, "float32")
+    u, w, packed = grid.zeros("float32"), grid.zeros("float32"), team.zeros(grid.local, "float32")
     wider = team.grid((8 * n, 3), dims=(n, 1), halo=(1, 2))
     assert wider.local == grid.local
     v = wider.zeros("float32")
@@ -267,7 +267,7 @@ def test_wrong_arguments_are_refused_and_the_team_goes_on(team):
     refused(ValueError, "root", grid.gather, u, n)
     if n > 1:
         refused(ValueError, "must ask for the same grid", team.grid, (8 * n + team.me, 5))
-        refused(ValueError, "different fields", grid.plan_exchange, u if team.me else other)
+        refused(ValueError, "different fields", grid.plan_exchange, u if team.me else w)
     plan = grid.plan_exchange(u)
     plan()
     team.free(u)

@@ -77,9 +77,9 @@ BODIES = [(of_a_collective, name, planned) for name in CASES for planned in (Tru
 BODIES += [*((of_exchanges, form) for form in FORMS), (of_halos,), (of_one_sided_calls,)]
 
 
-@pytest.mark.parametrize("made", BODIES, ids=lambda made: "-".join([made[0].__name__, *map(str, made[1:])]))
-def test_bodies(team, made):
-    make, *arguments = made
+@pytest.mark.parametrize("case", BODIES, ids=lambda case: "-".join([case[0].__name__, *map(str, case[1:])]))
+def test_bodies(team, case):
+    make, *arguments = case
     shrinking = Shrinking(team)
     starts, arrays, body = make(team, shrinking.step, *arguments)
 
@@ -147,8 +147,8 @@ def test_ends(team, dtype, start, below, most, runs):
     assert to_numpy(loop.runs).tolist() == [runs] and "loop" in repr(loop)
 
 
-@pytest.mark.parametrize(("every", "n_bodies"), [(1, 1), (3, 1), (2, 3), (100, 2)])
-def test_turns_of_the_host_change_nothing(team, every, n_bodies):
+@pytest.mark.parametrize(("runs", "n_bodies"), [(1, 1), (3, 1), (2, 3), (100, 2)])
+def test_turns_of_the_host_change_nothing(team, runs, n_bodies):
     """The host has its turn when all bodies have run equally often, and not after the end."""
     shrinking, x, turns = Shrinking(team), team.zeros(3, "float64"), []
     loop = team.plan_loop([partial(shrinking.step, x)] * n_bodies, shrinking.value, LIMIT)
@@ -164,9 +164,9 @@ def test_turns_of_the_host_change_nothing(team, every, n_bodies):
 
     whole = after()
     for call in (turns.append, None, turns.append):
-        parts = after(every=every, call=call) if call else after()
+        parts = after(every=runs, call=call) if call else after()
         assert all(map(same, parts, whole))
-    step = -(-every // n_bodies) * n_bodies
+    step = -(-runs // n_bodies) * n_bodies
     assert turns == 2 * list(range(step, int(whole[0][0]), step))
 
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.mpi
 
 HEAD = "def k(ctx, y: Elements, x: Elements, n: int):\n"
 LOOP = f"{HEAD}    for i in lanes(0, n):\n        "
-FORMULA = "def f(here, south, north, west, east):\n    "
+FORMULA = "def f(u, x_minus, x_plus, y_minus, y_plus):\n    "
 
 
 class Row(NamedTuple):
@@ -93,40 +93,49 @@ KERNELS = [  # (text, first line of the error; "": no error)
 ]
 
 FORMULAS = [
-    (f"{FORMULA}return 0.25 * (souht + north + west + east)", "2: name 'souht' is not defined: did you mean south?"),
-    (f"{FORMULA}return rel(0.25) * south", "2: name 'rel' is not defined: did you mean real?"),
-    (f"{FORMULA}b = here + south", "1: formula f does not return a value on every path"),
-    (f"{FORMULA}if here > 0:\n        return south", "1: formula f does not return a value on every path"),
-    (f"{FORMULA}return", "1: formula f does not return a value on every path"),
-    (f"{FORMULA}return here[0] + south", "2: brackets: here is a number, the value at one point"),
-    (f"{FORMULA}return here.value", "2: here is a number and has no 'value'"),
-    (f"{FORMULA}return here, south", "2: a formula returns one number"),
-    (f"{FORMULA}return 'warm'", "2: a formula returns one number"),
-    (f"{FORMULA}return load(here, 0)", "2: a formula has no load(): it gets the values of the point and its neighbours"),
-    (f"{FORMULA}return np.sqrt(here)", "2: a GPU has no numpy.sqrt: write math.sqrt"),
-    (f"{FORMULA}return np.mean((south, north))", "2: a GPU has no numpy.mean: compute with numbers, element by element"),
-    (f"{FORMULA}return np.abs(here)", "2: a GPU has no numpy.abs: write abs"),
-    (f"{FORMULA}return sum([south, north])", "2: a GPU has no list: write a tuple, such as (1.0, 2.0), or pass an array"),
-    (f"{FORMULA}return {{'a': here}}['a']", "2: a GPU has no dict: write a tuple, such as (1.0, 2.0), or pass an array"),
     (
-        f"{FORMULA}return sum(one for one in (south, north))",
+        f"{FORMULA}return 0.25 * (x_minsu + x_plus)",
+        "2: name 'x_minsu' is not defined: did you mean x_minus?",
+    ),
+    (f"{FORMULA}return rel(0.25) * x_minus", "2: name 'rel' is not defined: did you mean real?"),
+    (f"{FORMULA}b = u + x_minus", "1: formula f does not return a value on every path"),
+    (f"{FORMULA}if u > 0:\n        return x_minus", "1: formula f does not return a value on every path"),
+    (f"{FORMULA}return", "1: formula f does not return a value on every path"),
+    (f"{FORMULA}return u[0] + x_minus", "2: brackets: u is a number, the value at one point"),
+    (f"{FORMULA}return u.value", "2: u is a number and has no 'value'"),
+    (f"{FORMULA}return u, x_minus", "2: a formula returns one number"),
+    (f"{FORMULA}return 'warm'", "2: a formula returns one number"),
+    (f"{FORMULA}return load(u, 0)", "2: a formula has no load(): it gets the values of the point and its neighbours"),
+    (f"{FORMULA}return np.sqrt(u)", "2: a GPU has no numpy.sqrt: write math.sqrt"),
+    (
+        f"{FORMULA}return np.mean((u, x_plus))",
+        "2: a GPU has no numpy.mean: compute with numbers, element by element",
+    ),
+    (f"{FORMULA}return np.abs(u)", "2: a GPU has no numpy.abs: write abs"),
+    (
+        f"{FORMULA}return sum([u, x_plus])",
+        "2: a GPU has no list: write a tuple, such as (1.0, 2.0), or pass an array",
+    ),
+    (f"{FORMULA}return {{'a': u}}['a']", "2: a GPU has no dict: write a tuple, such as (1.0, 2.0), or pass an array"),
+    (
+        f"{FORMULA}return sum(x for x in (x_minus, x_plus))",
         "2: a kernel has no generator: write a loop, or loop",
     ),
     (
-        f"{FORMULA}try:\n        return here\n    except ValueError:\n        return south",
+        f"{FORMULA}try:\n        return u\n    except ValueError:\n        return x_minus",
         "2: a kernel has no try: put",
     ),
-    (f"{FORMULA}assert here > 0\n    return here", "2: a GPU drops assert: write a number to an array, and check it"),
+    (f"{FORMULA}assert u > 0\n    return u", "2: a GPU drops assert: write a number to an array, and check it"),
     (f"{FORMULA}raise ValueError", "2: a GPU drops raise: write a number to an array, and check it on the host"),
-    (f"{FORMULA}global total\n    return here", "2: a kernel sets no globals: write the value to an array"),
-    (f"{FORMULA}yield here", "2: a kernel has no yield: write a loop"),
-    (f"{FORMULA}import math\n    return math.sin(here)", "2: a kernel has no import: write it outside the kernel"),
-    (f"{FORMULA}return math.sqroot(here)", "2: module math has no 'sqroot': did you mean sqrt?"),
-    (f"{FORMULA}return half(here)\ndef half(a):\n    b = a / 2", "3: helper half does not return a value on every path"),
-    (f"{FORMULA}return half(here)\ndef half(a):\n    return a / two", "4: name 'two' is not defined"),
-    (f"{FORMULA}return half(here, 2)\ndef half(a):\n    return a", "2: half(a): too many positional arguments"),
+    (f"{FORMULA}global total\n    return u", "2: a kernel sets no globals: write the value to an array"),
+    (f"{FORMULA}yield u", "2: a kernel has no yield: write a loop"),
+    (f"{FORMULA}import math\n    return math.sin(u)", "2: a kernel has no import: write it outside the kernel"),
+    (f"{FORMULA}return math.sqroot(u)", "2: module math has no 'sqroot': did you mean sqrt?"),
+    (f"{FORMULA}return half(u)\ndef half(a):\n    b = a / 2", "3: helper half does not return a value on every path"),
+    (f"{FORMULA}return half(u)\ndef half(a):\n    return a / two", "4: name 'two' is not defined"),
+    (f"{FORMULA}return half(u, 2)\ndef half(a):\n    return a", "2: half(a): too many positional arguments"),
     (
-        f"{FORMULA}t = (here, 2)\n    return t * t",
+        f"{FORMULA}t = (u, 2)\n    return t * t",
         "3: the compiler knows no mul(Tuple(float64, ",
     ),
 ]

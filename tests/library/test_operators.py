@@ -16,7 +16,7 @@ MOVED = ("complex64", "complex128", "bool")
 ROWS = 5  # elements of a PE's part
 
 
-def given(name, pe, count):
+def input_of(name, pe, count):
     """The input of a PE: small numbers, whose sums are exact in every order."""
     values = np.random.default_rng(pe).integers(-8, 9, 2 * count)
     return values[:count] > 0 if name == "bool" else (values[:count] + 1j * values[count:]).astype(name)
@@ -24,7 +24,7 @@ def given(name, pe, count):
 
 def from_all(team, name, op, count):
     """NumPy's result of an op over the inputs of all PEs."""
-    every = np.stack([given(name, pe, count) for pe in range(team.n_pes)])
+    every = np.stack([input_of(name, pe, count) for pe in range(team.n_pes)])
     if name == "bool":
         return (np.logical_and if op in ("min", MPI.LAND) else np.logical_or).reduce(every)
     total = every.sum(0)
@@ -42,7 +42,7 @@ def test_reductions(team, name):
     for op in ops_of(name):
         wanted = from_all(team, name, "min" if op == MPI.MIN else op, count)
         x, out, part = (device(team, np.zeros(n, name)) for n in (count, count, ROWS))
-        x[...] = device(team, given(name, me, count))
+        x[...] = device(team, input_of(name, me, count))
         team.allreduce(x, out, op)
         team.reduce_scatter(x, part, op)
         assert same(out, wanted) and same(part, wanted[me * ROWS : (me + 1) * ROWS])
@@ -56,7 +56,7 @@ def test_reductions(team, name):
 @pytest.mark.parametrize("name", MOVED)
 def test_movement(team, name):
     n, me, count = team.n_pes, team.me, team.n_pes * ROWS
-    x, every = device(team, given(name, me, count)), [given(name, pe, count) for pe in range(n)]
+    x, every = device(team, input_of(name, me, count)), [input_of(name, pe, count) for pe in range(n)]
     assert same(team.all_gather(x), np.concatenate(every))
     parts = [one[me * ROWS : (me + 1) * ROWS] for one in every]
     assert same(team.all_to_all(x, device(team, np.zeros(count, name))), np.concatenate(parts))

@@ -39,42 +39,42 @@ class Sum:
         assert np.all(to_numpy(self.out) == wanted), (to_numpy(self.out)[:4], wanted)
 
 
-def eager(one):
-    one.team.allreduce(one.x, one.out, stream=one.stream)
+def eager(total):
+    total.team.allreduce(total.x, total.out, stream=total.stream)
 
 
-def planned(one, sms=None):
-    plan = one.team.plan_allreduce(one.x, one.out, sms=sms)
-    return lambda one: plan(one.stream)
+def planned(total, sms=None):
+    plan = total.team.plan_allreduce(total.x, total.out, sms=sms)
+    return lambda total: plan(total.stream)
 
 
 def both(team, nbytes, rounds, first, second):
-    """Run rounds on two streams at once; first, second: (team, function that makes the call)."""
-    pair = [Sum(of, nbytes, of.stream()) for of, _ in (first, second)]
-    calls = [make(one) for one, (_, make) in zip(pair, (first, second), strict=True)]
+    """Run rounds on two streams at once.  first, second: (team, function of a Sum that returns its call)"""
+    sums = [Sum(team_of_sum, nbytes, team_of_sum.stream()) for team_of_sum, _ in (first, second)]
+    calls = [prepare(total) for total, (_, prepare) in zip(sums, (first, second), strict=True)]
     for _ in range(rounds):
-        for one, call in zip(pair, calls, strict=True):
-            one.step(call)
-    for one in pair:
-        one.check()
+        for total, call in zip(sums, calls, strict=True):
+            total.step(call)
+    for total in sums:
+        total.check()
 
 
 PROGRAMS = {
-    "eager, plan": (lambda one: eager, planned),
-    "plan, plan of fewer blocks": (planned, lambda one: planned(one, 60)),
+    "eager, plan": (lambda total: eager, planned),
+    "plan, plan of fewer blocks": (planned, lambda total: planned(total, 60)),
 }
 
 
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_two_streams(team, sizes, program):
     for nbytes, rounds in sizes.values():
-        both(team, nbytes, rounds, *((team, make) for make in PROGRAMS[program]))
+        both(team, nbytes, rounds, *((team, prepare) for prepare in PROGRAMS[program]))
 
 
 def test_two_teams(team, sizes):
-    with pennympi.init(team.comm) as other:
+    with pennympi.init(team.comm) as second:
         for nbytes, rounds in sizes.values():
-            both(team, nbytes, rounds, (team, lambda one: eager), (other, lambda one: eager))
+            both(team, nbytes, rounds, (team, lambda total: eager), (second, lambda total: eager))
 
 
 def test_puts_beside_a_call(team, sizes):
@@ -82,16 +82,16 @@ def test_puts_beside_a_call(team, sizes):
     after, before = (team.me + 1) % team.n_pes, (team.me - 1) % team.n_pes
     inbox, word = team.zeros(1 << 15, "int64"), team.signals(1)
     for nbytes, rounds in sizes.values():
-        one, beside = Sum(team, nbytes, team.stream()), team.stream()
+        total, push = Sum(team, nbytes, team.stream()), team.stream()
         source = device(team, np.arange(1 << 15))
         first = int(to_numpy(word)[0])
         for k in range(1, rounds + 1):
-            one.step(eager)
-            team.put_signal(inbox, source, word[0:1], first + k, after, stream=beside)
-            team.wait_signal(word[0:1], first + k, before, stream=beside)
-        team.synchronize(beside)
+            total.step(eager)
+            team.put_signal(inbox, source, word[0:1], first + k, after, stream=push)
+            team.wait_signal(word[0:1], first + k, before, stream=push)
+        team.synchronize(push)
         assert np.array_equal(to_numpy(inbox), np.arange(1 << 15))
-        one.check()
+        total.check()
         team.barrier()
         team.synchronize()
 
@@ -101,16 +101,16 @@ def test_a_wait_in_front_of_a_call_holds_up_its_stream_alone(team):
     if team.n_pes < 2 or not team._backend.has_streams:
         pytest.skip("needs two PEs, and calls that return at once")
     word, flag = team.signals(1), team.zeros(1, "float32")
-    with pennympi.init(team.comm) as other:
-        one, waiting = Sum(other, 4 << 20, other.stream()), team.stream()
+    with pennympi.init(team.comm) as second:
+        total, waiting = Sum(second, 4 << 20, second.stream()), team.stream()
         # The kernel is loaded before, since CUDA loads a kernel only after all work in flight has ended.
-        team.allreduce(device(team, np.zeros(one.x.size, "i8")), device(team, np.zeros(one.x.size, "i8")))
+        team.allreduce(device(team, np.zeros(total.x.size, "i8")), device(team, np.zeros(total.x.size, "i8")))
         team.barrier()
         team.synchronize()
         if team.me == 0:
             team.wait_signal(word, 1, 1, stream=waiting)
-        one.step(eager)
+        total.step(eager)
         if team.me == 1:
-            team.put_signal(flag, flag, word, 1, 0, stream=one.stream)
+            team.put_signal(flag, flag, word, 1, 0, stream=total.stream)
         team.synchronize(waiting)
-        one.check()
+        total.check()

@@ -75,3 +75,65 @@ for _ in range(2):
     end = launch(2, "-c", program, limit_s=30, env=STAND_IN | {"PENNYMPI_LOG": "comm"})
     ways = r"Bcast by MPI.*Bcast by the team.*8000 bytes to rank \d with tag 7 by a copy from GPU to GPU"
     assert end.rc == 0 and re.search(ways, end.output, re.DOTALL), end.output
+
+
+COMPARING = """
+import time, cupy, pennympi
+import numpy as np
+from mpi4py import MPI
+comm = pennympi.Comm(MPI.COMM_WORLD)
+comm.team.barrier()
+agreement = comm._agree()
+agreement.team_on_host, agreement.left = None, 0  # as with a team on GPUs
+for step in range(2):
+    if comm.rank == 1 and step:
+        {}
+    comm.Allreduce(MPI.IN_PLACE, x := np.full(8, 1.0))
+    assert (x == comm.size).all()
+print("ended well")
+"""
+
+
+@pytest.mark.parametrize("n_pes", [2, 3])
+def test_a_live_rank_may_be_late_where_ranks_compare_where_arrays_lie(n_pes):
+    program = COMPARING.format("time.sleep(4)")
+    end = launch(n_pes, "-c", program, limit_s=30, env=STAND_IN | {"PENNYMPI_TIMEOUT_S": "2"})
+    assert end.rc == 0 and end.output.count("ended well") == n_pes, end.output
+
+
+def test_ranks_that_all_wait_where_they_compare_where_arrays_lie():
+    program = COMPARING.format("comm.Recv(cupy.full(9, 1.0), 0)")
+    end = launch(3, "-c", program, limit_s=30, env=STAND_IN | {"PENNYMPI_TIMEOUT_S": "2"})
+    said = r"PE \d waited 2 s for PE \d in a (comparison of where arrays lie|receive of at most 72 bytes)"
+    assert end.rc != 0 and re.search(said, end.output), end.output
+
+
+UNCHANGED = """
+import cupy
+from mpi4py import MPI
+comm = MPI.COMM_WORLD
+peer = 1 - comm.rank
+x, y = cupy.full(100, 1.0 + comm.rank), cupy.full(100, -1.0)
+calls = [comm.Send_init(x, peer), comm.Recv_init(y, peer)]
+assert all(calls) and all(isinstance(call, MPI.Prequest) for call in [*calls, comm.Send_init(b"", MPI.PROC_NULL)])
+MPI.Prequest.Startall(calls)
+MPI.Request.Waitall(calls)
+assert all(calls) and (y == 1.0 + peer).all()
+for call in calls:
+    call.Free()
+    assert call == MPI.REQUEST_NULL
+y[:] = -1.0
+send = comm.Isend(x, peer)
+MPI.Message.Probe(comm, peer).Recv(y)
+send.Wait()
+assert (y == 1.0 + peer).all()
+print("right")
+"""
+
+
+def test_a_program_that_knows_only_mpi4py(tmp_path):
+    """Its class methods of requests and messages take arrays on GPUs."""
+    program = tmp_path / "program.py"
+    program.write_text(UNCHANGED)
+    end = launch(2, "-m", "pennympi", "run", str(program), limit_s=30, env=STAND_IN)
+    assert end.rc == 0 and end.output.count("right") == 2, end.output

@@ -16,8 +16,8 @@ from pennympi.kernels.block import lanes, real, store
 def fill(ctx, x, n):
     for i in lanes(0, n):
         store(x, i, 3.0)
-def mean(here, low, high):
-    return real(0.5) * (low + high)
+def mean(u, x_minus, x_plus):
+    return real(0.5) * (x_minus + x_plus)
 with pennympi.init() as team:
     grid = team.grid(50, halo=2)
     grid.plan_sweep(mean, grid.zeros("float32"), grid.zeros("float32"), 3, norm=True, engine="blocked")

@@ -14,7 +14,7 @@ from pennympi.host.device import remote
 from pennympi.job import beats, liveness, rendezvous
 from pennympi.job.control import Control
 from pennympi.job.process import this_process
-from pennympi.job.rendezvous import ARRIVED, LEFT, NUMBERS, Deadline, Meetings
+from pennympi.job.rendezvous import ARRIVED, LEFT, N_TAGS, Deadline, Meetings
 from pennympi.topology import between_nodes
 
 pytestmark = pytest.mark.mpi
@@ -101,7 +101,7 @@ def test_other_calls_before_a_meeting_are_told_there(of_last, words):
 
 
 def test_no_tag_has_two_meanings():
-    of_meetings = range(ARRIVED, ARRIVED + NUMBERS)
+    of_meetings = range(ARRIVED, ARRIVED + N_TAGS)
     others = [LEFT, beats.TAG, between_nodes.TAG, remote.TAG, remote.LARGE_TAG, remote.GET_TAG]
     assert len({*of_meetings, *others}) == len(of_meetings) + len(others) and max(*of_meetings, *others) <= 32767
 

@@ -8,7 +8,7 @@ from on_device import device, reaches, same, to_numpy, write
 from refused import refused
 
 from pennympi.job.beats import BEAT_S
-from pennympi.job.rendezvous import NUMBERS
+from pennympi.job.rendezvous import N_TAGS
 
 pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
 SIZES = (0, 1, 3, 15, 16, 17, 255, 4097, 65_536, 262_144, 262_145, 1 << 20)  # bytes; also around the copy engine's limit
@@ -109,7 +109,7 @@ def test_all_pes_send_much_to_all_others_at_once(team):
     team.barrier()
     for pe in (*range(me + 1, n), *range(me)):
         team.put_signal(inbox[me], device(team, np.full(count, 1000 * me + pe)), signals[me : me + 1], 1, pe)
-    for k in range(3 * NUMBERS):
+    for k in range(3 * N_TAGS):
         brought = bytes([me]) * (k % 3 * 4000)
         assert team.gather(brought) == [bytes([pe]) * len(brought) for pe in range(n)]
     for pe in (*range(me + 1, n), *range(me)):

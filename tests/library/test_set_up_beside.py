@@ -25,8 +25,8 @@ def make(team):
     ]
 
 
-def check_and_free(team, made):
-    for array, wanted in made:
+def check_and_free(team, arrays):
+    for array, wanted in arrays:
         assert same(array, wanted)
         team.free(array)
 

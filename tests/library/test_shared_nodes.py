@@ -46,8 +46,8 @@ def test_a_piece_is_known_by_what_it_holds(tmp_path):
     assert not nodes._maps(pid, fd, mark)
 
 
-@pytest.mark.parametrize(("apart", "found"), [((1,), "[[0], [1]]"), ((0,), "[[0, 1]]")])
-def test_user_namespaces(apart, found):
+@pytest.mark.parametrize(("apart", "nodes_text"), [((1,), "[[0], [1]]"), ((0,), "[[0, 1]]")])
+def test_user_namespaces(apart, nodes_text):
     """One rank is in one of its own: the other one may look into it, but not it into the other."""
     if subprocess.run([*APART, "true"], capture_output=True).returncode:
         pytest.skip("this machine refuses user namespaces")
@@ -61,4 +61,4 @@ def test_user_namespaces(apart, found):
         "MPIR_CVAR_CH4_CMA_ENABLE": "0",
     }
     ended = launch(2, str(PROGRAMS / "apart.py"), command=command, env=env, limit_s=100)
-    assert ended.rc == 0 and f"nodes {found}" in ended.output, ended.output
+    assert ended.rc == 0 and f"nodes {nodes_text}" in ended.output, ended.output

@@ -26,20 +26,20 @@ class Arrays:
             for at in self.symmetric + self.plain:
                 self.of(pe, at)[:] = SCRIBBLE
 
-    def of(self, pe: int, at: int) -> np.ndarray:
+    def of(self, pe: int, address: int) -> np.ndarray:
         """The bytes of the array at this address."""
-        return self.machine.memory.bytes[pe][at : at + ARRAY_BYTES]
+        return self.machine.memory.bytes[pe][address : address + ARRAY_BYTES]
 
     def draw(self, rng: Random, n: int) -> list[int]:
         """Addresses of n arrays."""
         return rng.sample(self.symmetric + self.plain, n)
 
-    def scribble(self, pe: int, at: int) -> None:
-        self.of(pe, at)[:] = SCRIBBLE
+    def scribble(self, pe: int, address: int) -> None:
+        self.of(pe, address)[:] = SCRIBBLE
 
-    def must_be_scribbled(self, pe: int, at: int) -> None:
+    def must_be_scribbled(self, pe: int, address: int) -> None:
         """Raises Fault if a PE wrote to the array between two calls, except for a PE that gave up."""
-        if not self.machine.patience.gave_up[pe] and (self.of(pe, at) != SCRIBBLE).any():
+        if not self.machine.patience.gave_up[pe] and (self.of(pe, address) != SCRIBBLE).any():
             raise Fault(f"an array of PE {pe} was written after the call that it belonged to")
 
     def must_all_be_scribbled(self) -> None:
@@ -49,9 +49,9 @@ class Arrays:
                 self.must_be_scribbled(pe, at)
 
 
-def must_be(found: np.ndarray, wanted: np.ndarray) -> None:
+def must_be(data: np.ndarray, wanted: np.ndarray) -> None:
     """Raises Fault for wrong bytes."""
-    wrong = np.flatnonzero(found != wanted)
+    wrong = np.flatnonzero(data != wanted)
     if len(wrong):
         raise Fault(f"wrong bytes in an array: {len(wrong)} from byte {wrong[0]} to {wrong[-1]}")
 
@@ -64,13 +64,13 @@ class Held:
     after: list[tuple[int, int, np.ndarray]] = field(default_factory=list)
     arrays: set[int] = field(default_factory=set)
 
-    def give(self, at: int, low: int, data: np.ndarray) -> None:
-        self.before.append((at, low, np.ascontiguousarray(data).view(np.uint8)))
-        self.arrays.add(at)
+    def give(self, address: int, low: int, data: np.ndarray) -> None:
+        self.before.append((address, low, np.ascontiguousarray(data).view(np.uint8)))
+        self.arrays.add(address)
 
-    def expect(self, at: int, low: int, data: np.ndarray) -> None:
-        self.after.append((at, low, np.ascontiguousarray(data).view(np.uint8)))
-        self.arrays.add(at)
+    def expect(self, address: int, low: int, data: np.ndarray) -> None:
+        self.after.append((address, low, np.ascontiguousarray(data).view(np.uint8)))
+        self.arrays.add(address)
 
     def begin(self, arrays: Arrays, pe: int) -> Callable[[], None]:
         """A function for the moment at which the call begins on this PE."""

@@ -70,13 +70,13 @@ def run_other_counts(table: str, name: str, network: str, seed: str) -> set[int]
         j = n - 1  # the PEs before PE j have right results
     changed = {"all_gatherv": lambda a, b: a == i, "reduce_scatterv": lambda a, b: b == j}
 
-    def other(right: Counts) -> Counts:
+    def wrong_counts(right: Counts) -> Counts:
         differs = changed.get(table, lambda a, b: (a, b) == (i, j))
         return [[max(0, c + more) if differs(a, b) else c for b, c in enumerate(one)] for a, one in enumerate(right)]
 
     for number in range(rng.randrange(3)):
         team.issue(by_counts(team, table, algorithm, number))
-    errors = {"lacks": {odd: 1 << 20}} if lacks else {"wrong": {odd: other}}
+    errors = {"lacks": {odd: 1 << 20}} if lacks else {"wrong": {odd: wrong_counts}}
     team.issue(by_counts(team, table, algorithm, 9, **errors))
     with team.noted(f"{table}/{name} on {network}, {errors}, {i} to {j}, {more} more; seed {seed!r}"):
         team.machine.run()

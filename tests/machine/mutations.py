@@ -86,7 +86,7 @@ def apart(node: ast.Expr, call: ast.Call) -> Any:
     return list(reversed(signal_first(node, call)))
 
 
-def beside(node: ast.Expr, call: ast.Call) -> Any:
+def displaced(node: ast.Expr, call: ast.Call) -> Any:
     """Send the message to 16 elements of 4 bytes after its place."""
     message = call.args[1]
     dst = ast.BinOp(ast.Attribute(message, "dst", ast.Load()), ast.Add(), ast.Constant(64))
@@ -99,7 +99,7 @@ KINDS: dict[str, Callable[[ast.Expr, ast.Call], Any]] = {
     "early": early,
     "signal first": signal_first,
     "apart": apart,
-    "beside": beside,
+    "beside": displaced,
 }
 
 
@@ -123,13 +123,13 @@ def helpers(function: FunctionType) -> dict[str, FunctionType]:
     return found
 
 
-def replaced(patch: Any, kernel: FunctionType, name: str, other: Any) -> None:
+def replaced(patch: Any, kernel: FunctionType, name: str, replacement: Any) -> None:
     """Let the kernel and its helpers call another function in place of a helper.  patch: pytest's monkeypatch"""
     function = helpers(kernel)[name]
     for module in [one for name, one in sys.modules.items() if name.startswith("pennympi.kernels")]:
         for key, value in list(vars(module).items()):
             if value is function:
-                patch.setattr(module, key, other)
+                patch.setattr(module, key, replacement)
 
 
 def plant(patch: Any, kernel: FunctionType, mutation: Mutation) -> FunctionType:

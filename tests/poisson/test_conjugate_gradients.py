@@ -1,4 +1,4 @@
-"""Conjugate gradients under mpirun: one PE's bits, and NumPy's answer."""
+"""Conjugate gradients on the PEs of this job: the bits of one PE, and NumPy's answer."""
 
 import math
 import zlib
@@ -16,8 +16,8 @@ pytestmark = pytest.mark.mpi
 N_PES = MPI.COMM_WORLD.size
 
 
-def problem_of(shape, around, **how):
-    return Problem(shape, tuple(axis in around for axis in "xyz"[: len(shape)]), **how)
+def problem_of(shape, periodic, **options):
+    return Problem(shape, tuple(axis in periodic for axis in "xyz"[: len(shape)]), **options)
 
 
 def solved(team, problem, f_of=right_side):
@@ -40,21 +40,21 @@ def team():
 
 @pytest.fixture(scope="module")
 def alone(team):
-    """(checksum of u, norms) of a solve by PE 0 alone, on every PE."""
+    """A function that returns (checksum of u, norms) of a solve by PE 0 alone, on every PE."""
 
     @cache
-    def found(shape, around, dtype, niter):
-        one, result = team.comm.Split(0 if team.me == 0 else MPI.UNDEFINED), None
+    def solve(shape, periodic, dtype, niter):
+        comm, result = team.comm.Split(0 if team.me == 0 else MPI.UNDEFINED), None
         if team.me == 0:
-            with pennympi.init(one) as single:
-                result = solved(single, problem_of(shape, around, dtype=dtype, tol=0.0, niter=niter, replace=20))[:2]
+            with pennympi.init(comm) as single:
+                result = solved(single, problem_of(shape, periodic, dtype=dtype, tol=0.0, niter=niter, replace=20))[:2]
         return team.comm.bcast(result)
 
-    return found
+    return solve
 
 
 @pytest.mark.parametrize(
-    ("shape", "around", "dtype", "niter"),
+    ("shape", "periodic", "dtype", "niter"),
     [
         ((17, 19), "", "float64", 40),
         ((17, 16), "y", "float32", 20),
@@ -62,23 +62,23 @@ def alone(team):
         ((32, 32, 16), "yz", "float64", 40),
     ],
 )
-def test_one_pes_bits(team, alone, shape, around, dtype, niter):
-    problem = problem_of(shape, around, dtype=dtype, tol=0.0, niter=niter, replace=20)
-    assert solved(team, problem)[:2] == alone(shape, around, dtype, niter)
+def test_one_pes_bits(team, alone, shape, periodic, dtype, niter):
+    problem = problem_of(shape, periodic, dtype=dtype, tol=0.0, niter=niter, replace=20)
+    assert solved(team, problem)[:2] == alone(shape, periodic, dtype, niter)
 
 
 def applied(problem, u):
     """-laplace(u), float64."""
     f = np.zeros(u.shape)
-    for d, (h, around) in enumerate(zip(problem.spacings, problem.periodic, strict=True)):
-        wide = np.pad(u, [(int(k == d),) * 2 for k in range(u.ndim)], mode="wrap" if around else "constant")
+    for d, (h, periodic) in enumerate(zip(problem.spacings, problem.periodic, strict=True)):
+        wide = np.pad(u, [(int(k == d),) * 2 for k in range(u.ndim)], mode="wrap" if periodic else "constant")
         before, after = (np.moveaxis(wide, d, 0)[s] for s in (slice(None, -2), slice(2, None)))
         f += (2 * u - np.moveaxis(before + after, 0, d)) / h**2
     return f
 
 
 def plain(problem, f):
-    """NumPy's u and the norms of its residuals over that of f."""
+    """NumPy's u, and the norms of its residuals over the norm of f."""
     u, r, p, norms = np.zeros(f.shape), f.copy(), np.zeros(f.shape), []
     rr, beta = float((r * r).sum()), 0.0
     while len(norms) < problem.niter and (not norms or norms[-1] > problem.tol):
@@ -93,11 +93,11 @@ def plain(problem, f):
 
 
 @pytest.mark.parametrize(
-    ("shape", "around"), [((17, 31), ""), ((8, 7, 6), "xz"), ((17, 3), ""), ((16, 8), "x"), ((16, 16, 16), "")]
+    ("shape", "periodic"), [((17, 31), ""), ((8, 7, 6), "xz"), ((17, 3), ""), ((16, 8), "x"), ((16, 16, 16), "")]
 )
-def test_numpys_answer(team, shape, around):
-    """The same residuals in all iterations, and the same u; both to the rounding that a hard right-hand side allows."""
-    problem = problem_of(shape, around, tol=1e-11, niter=400)
+def test_numpys_answer(team, shape, periodic):
+    """The same residuals in all iterations, and the same u, except for the rounding of a hard right-hand side."""
+    problem = problem_of(shape, periodic, tol=1e-11, niter=400)
     if shape[0] < N_PES:
         return
     f = np.random.default_rng(7).standard_normal(shape)
@@ -105,10 +105,10 @@ def test_numpys_answer(team, shape, around):
     def own(grid, problem):
         return f[tuple(slice(first, first + n) for first, n in zip(grid.first, grid.own, strict=True))]
 
-    _, found, whole = solved(team, problem, own)
-    expected, norms = plain(problem, f)
-    assert abs(len(found) - len(norms)) <= 1
-    assert np.allclose(found[:20], norms[:20], rtol=1e-6, atol=1e-11)
+    _, norms, whole = solved(team, problem, own)
+    expected, expected_norms = plain(problem, f)
+    assert abs(len(norms) - len(expected_norms)) <= 1
+    assert np.allclose(norms[:20], expected_norms[:20], rtol=1e-6, atol=1e-11)
     error, residual = 0.0, 0.0
     if team.me == 0:
         residual = np.linalg.norm(applied(problem, whole) - f) / np.linalg.norm(f)
@@ -117,7 +117,7 @@ def test_numpys_answer(team, shape, around):
 
 
 def test_many_blocks_on_a_cpu(team, monkeypatch):
-    """Where a block may add few values, a kernel has more blocks: the bits are the same."""
+    """If a block may add only few values, a kernel has more blocks, and the same bits."""
     problem = problem_of((17, 19), "", tol=0.0, niter=40)
     expected = solved(team, problem)[:2]
     monkeypatch.setattr("apps.poisson.solver.MOST_IN_BLOCK", 40)
@@ -125,13 +125,13 @@ def test_many_blocks_on_a_cpu(team, monkeypatch):
 
 
 def test_nothing_to_solve(team):
-    """f = 0, which one iteration finds out."""
+    """f = 0, which takes one iteration."""
     _, norms, whole = solved(team, problem_of((17, 18), "", tol=0.0), lambda grid, problem: np.zeros(grid.own))
     assert team.me or not whole.any()
     assert norms == [0.0], "0 is at most any tolerance"
 
 
-def test_what_diverges_ends(team):
+def test_a_solve_that_diverges_ends(team):
     solver = Solver(team, problem_of((17, 18), "", niter=100))
     f = np.ones(solver.grid.own)
     f[0, 0] = np.nan
@@ -141,7 +141,7 @@ def test_what_diverges_ends(team):
 
 
 def test_the_end_is_exact(team):
-    """A solve ends with the first iteration whose residual is small enough, between two anew and beside one of them."""
+    """A solve ends with the first iteration whose residual is small enough, wherever the residual is computed from u."""
 
     def norms(tol, niter):
         return solved(team, problem_of((32, 16, 18), "", tol=tol, niter=niter, replace=10))[1]

@@ -1,4 +1,4 @@
-"""The program as a user types it."""
+"""The program by its command line, and its bar of progress."""
 
 import sys
 from types import SimpleNamespace
@@ -62,13 +62,13 @@ def test_a_long_solve_shows_progress_on_a_terminal_only(monkeypatch, terminal):
 
     monkeypatch.setitem(sys.modules, "tqdm", SimpleNamespace(tqdm=Bar))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
-    solve, elsewhere = progress.Progress(0, 100), progress.Progress(1, 100)
-    solve.show(10, 0.5)
+    of_pe_0, of_pe_1 = progress.Progress(0, 100), progress.Progress(1, 100)
+    of_pe_0.show(10, 0.5)
     assert not bars, "the solve is short so far"
     monkeypatch.setattr(progress, "SILENT_S", 0.0)
     for iterations in (20, 30):
-        solve.show(iterations, 0.25)
-        elsewhere.show(iterations, 0.25)
+        of_pe_0.show(iterations, 0.25)
+        of_pe_1.show(iterations, 0.25)
     assert [(bar.total, bar.n, bar.text) for bar in bars] == [(100, 30, "residual 2.5e-01")] * terminal
-    solve.close()
+    of_pe_0.close()
     assert [bar.total for bar in bars] == [None] * terminal

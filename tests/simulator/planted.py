@@ -130,10 +130,10 @@ def with_fault(fault: Planted) -> Callable[[Any], Any]:
     """The program with the fault."""
     text = SOURCE.read_text()
     assert text.count(fault.old) == 1, fault
-    return made(fault.program, f"{fault.kind}, {FAULTS.index(fault)}", text.replace(fault.old, fault.new))
+    return program_of(fault.program, f"{fault.kind}, {FAULTS.index(fault)}", text.replace(fault.old, fault.new))
 
 
-def made(program: str, what: str, text: str) -> Callable[[Any], Any]:
+def program_of(program: str, what: str, text: str) -> Callable[[Any], Any]:
     """A program from a changed text, in a file of its own name, so that errors can show its lines."""
     name = f"{program}, {what}.py"
     linecache.cache[name] = len(text), None, text.splitlines(True), name
@@ -158,10 +158,10 @@ def without_a_statement() -> Iterator[tuple[str, str, Callable[[Any], Any]]]:
                     lines[node.lineno - 1] = " " * node.col_offset + "pass\n"
                     lines[node.lineno : node.end_lineno] = []
                     statement = ast.unparse(node)
-                    yield owner, statement, made(owner, f"without {name} of line {node.lineno}", "".join(lines))
+                    yield owner, statement, program_of(owner, f"without {name} of line {node.lineno}", "".join(lines))
 
 
-def found(program: Callable[[Any], Any], seconds: float, n_pes: int = 4) -> tuple[str, float]:
+def error_of(program: Callable[[Any], Any], seconds: float, n_pes: int = 4) -> tuple[str, float]:
     """(the error's text, "" without an error; seconds until then)."""
     start_s = time.monotonic()
     try:
@@ -174,10 +174,10 @@ def found(program: Callable[[Any], Any], seconds: float, n_pes: int = 4) -> tupl
 def rows(seconds: float) -> Iterator[dict[str, Any]]:
     """A row for each fault, for each statement that is removed, and for each unchanged program."""
     for fault in FAULTS:
-        what, taken_s = found(with_fault(fault), seconds)
+        what, taken_s = error_of(with_fault(fault), seconds)
         yield {"program": fault.program, "kind": fault.kind, "found": what[:60], "seconds": round(taken_s, 3)}
     for name, statement, program in without_a_statement():
-        what, taken_s = found(program, seconds)
+        what, taken_s = error_of(program, seconds)
         yield {"program": name, "removed": statement, "found": what[:60], "seconds": round(taken_s, 3)}
     for right in five_programs.PROGRAMS:
         schedules = pennympi.simulate(right, 4, 3 * seconds)

@@ -9,7 +9,7 @@ import pytest
 from collective_cases import CASES, Call
 from seed import SEED
 from simulator import five_programs
-from simulator.planted import FAULTS, found, with_fault
+from simulator.planted import FAULTS, error_of, with_fault
 
 import pennympi
 from pennympi.errors import CollectiveMismatchError, PennympiError, Unsupported
@@ -18,16 +18,16 @@ from pennympi.simulator.faults import Deadlock, Differs, Fault, OutOfBounds, Rac
 from pennympi.simulator.schedule import PLACES
 
 
-@pytest.mark.parametrize("program", five_programs.PROGRAMS, ids=lambda one: one.__name__)
+@pytest.mark.parametrize("program", five_programs.PROGRAMS, ids=lambda program: program.__name__)
 def test_a_right_program_has_no_fault(program):
     for k in range(len(PLACES)):
         pennympi.simulate(program, n_pes=3, seed=f"{SEED}/{k}")
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda one: f"{one.program}, {one.kind}")
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.program}, {fault.kind}")
 def test_a_planted_fault_is_found(fault):
-    what, _ = found(with_fault(fault), seconds=20)
-    assert what
+    text, _ = error_of(with_fault(fault), seconds=20)
+    assert text
 
 
 def line_of(function, text):
@@ -143,7 +143,7 @@ def test_a_result_that_another_schedule_does_not_have():
         order.append(team.me)
         return list(order[-2:])
 
-    with pytest.raises(Differs, match="returns something else on PE"):
+    with pytest.raises(Differs, match="the result of the program on PE"):
         pennympi.simulate(program, 3, 10)
 
 
@@ -176,7 +176,7 @@ def test_a_peer_that_the_team_does_not_have():
         pennympi.simulate(program, 2, 10)
 
 
-@pytest.mark.parametrize("case", CASES.values(), ids=lambda one: one.name)
+@pytest.mark.parametrize("case", CASES.values(), ids=lambda case: case.name)
 def test_every_algorithm_of_a_collective(case):
     """The calls are the team's methods, over every network on which the algorithm runs."""
     ran = set()

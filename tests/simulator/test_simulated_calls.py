@@ -149,8 +149,8 @@ def test_teams_of_rows():
 
 
 def test_a_formula_with_a_condition():
-    def clipped(here, low, high):
-        return here if here > low else real(0.5) * (low + high)
+    def clipped(u, x_minus, x_plus):
+        return u if u > x_minus else real(0.5) * (x_minus + x_plus)
 
     def program(team):
         grid = team.grid((40,), periodic=True)

@@ -74,7 +74,7 @@ class Blocks:
 
         replaced: {function that kernels call: its replacement}
         """
-        kept = ("run", "at", "shared_at", "here", "laneid", "threadIdx", "blockDim")
+        kept = ("run", "view_at", "shared_at", "here", "laneid", "threadIdx", "blockDim")
         names = [name for name in dir(type(self)) if not name.startswith("_") and name not in kept]
         scope = {name: getattr(self, name) for name in names} | {"cuda": self}
         threads = []
@@ -166,7 +166,7 @@ class Blocks:
         return np.int64(x).view(np.float64)
 
     # memory
-    def at(self, address, dtype):
+    def view_at(self, address, dtype):
         return self.memory[address : address + np.dtype(dtype).itemsize].view(dtype)
 
     def shared_at(self, address, dtype, n=1):
@@ -175,19 +175,19 @@ class Blocks:
         return self.here.shared[address : address + size].view(dtype)
 
     def load(self, base, index):
-        return self.real(self.at(base + index * self.dtype.itemsize, self.dtype)[0])
+        return self.real(self.view_at(base + index * self.dtype.itemsize, self.dtype)[0])
 
     def store(self, base, index, x):
-        self.at(base + index * self.dtype.itemsize, self.dtype)[0] = x
+        self.view_at(base + index * self.dtype.itemsize, self.dtype)[0] = x
 
     def load_word(self, address):
-        return int(self.at(address, np.int64)[0])
+        return int(self.view_at(address, np.int64)[0])
 
     def store_word(self, address, x):
-        self.at(address, np.int64)[0] = x
+        self.view_at(address, np.int64)[0] = x
 
     def add_int64(self, address, x):
-        self.at(address, np.int64)[0] += x
+        self.view_at(address, np.int64)[0] += x
 
     def shared_start(self):
         return SHARED
@@ -248,5 +248,5 @@ class Blocks:
         unequal = [int(word) for word in words[:, 1] if word != number]
         return tuple(map(self.real, words[:, 0].copy().view(self.dtype))), unequal[0] if unequal else number
 
-    def missing_line(self, ctx, found, number, pe, since_ns):
+    def missing_line(self, ctx, arrived, number, pe, since_ns):
         return since_ns

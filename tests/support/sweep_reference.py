@@ -63,28 +63,29 @@ def norm_of_changes(changes):
     return norm_of(words_of(group_values(changes)))
 
 
-def laplace(here, south, north, west, east):
-    return real(0.25) * (((east + west) + north) + south)
+def laplace(u, x_minus, x_plus, y_minus, y_plus):
+    return real(0.25) * (((y_plus + y_minus) + x_plus) + x_minus)
 
 
-def diffuse(here, low, high, rate, kappa):
-    return here + rate * kappa * ((low - here) + (high - here))
+def diffuse(u, x_minus, x_plus, rate, kappa):
+    return u + rate * kappa * ((x_minus - u) + (x_plus - u))
 
 
-def diffuse_2d(here, south, north, west, east, rate, kappa):
-    return here + rate * kappa * ((((south + north) + west) + east) - real(4.0) * here)
+def diffuse_2d(u, x_minus, x_plus, y_minus, y_plus, rate, kappa):
+    return u + rate * kappa * ((((x_minus + x_plus) + y_minus) + y_plus) - real(4.0) * u)
 
 
-def average(here, low, high):
-    return real(0.5) * (low + high)
+def average(u, x_minus, x_plus):
+    return real(0.5) * (x_minus + x_plus)
 
 
-def heat(here, before, after, above, below, left, right):
-    return real(0.125) * ((((before + after) + (above + below)) + (left + right)) + (here + here))
+def heat(u, x_minus, x_plus, y_minus, y_plus, z_minus, z_plus):
+    return real(0.125) * ((((x_minus + x_plus) + (y_minus + y_plus)) + (z_minus + z_plus)) + (u + u))
 
 
-def skewed(here, before, after, above, below, left, right, a, b, kappa):
-    return (here * a + before * b - after * kappa) + (above - below * kappa) / (real(2.0) + left * left) - right * b
+def skewed(u, x_minus, x_plus, y_minus, y_plus, z_minus, z_plus, a, b, kappa):
+    sum_of_x = u * a + x_minus * b - x_plus * kappa
+    return sum_of_x + (y_minus - y_plus * kappa) / (real(2.0) + z_minus * z_minus) - z_plus * b
 
 
 class Formula(NamedTuple):

@@ -1,4 +1,4 @@
-"""Passes of a GPU, run in NumPy, against plain sweeps, bit for bit; and their machine code."""
+"""The kernels of passes on a GPU, run in NumPy, against plain sweeps, bit for bit; and their machine code."""
 
 from random import Random
 
@@ -24,9 +24,10 @@ both_dtypes = pytest.mark.parametrize("dtype", ["float32", "float64"])
 
 
 class Fields:
-    """Fields (new, old, coefficient) in one memory, with rows as ``Grid.zeros`` makes them, NaN elsewhere; and numbers.
+    """Fields (new, old, coefficient) in one memory, with rows as of ``Grid.zeros`` and NaN elsewhere; and numbers.
 
-    lead: elements of a row before its first point;  record: an argument of kernels;  numbers: their address
+    lead:    number of elements of a row before its first point;  numbers: address of the numbers
+    record:  the argument of kernels
     """
 
     def __init__(self, old, coefficient, halo, numbers):
@@ -45,7 +46,7 @@ class Fields:
 
 
 def check(stencil, numbers, kernel, launch, arrays, halo, boxes, inner, depth, norms, sides=ALONE):
-    """A pass from arrays (old, coefficient) changes all points of ``inner`` as plain sweeps do, and no other point.
+    """A pass from arrays (old, coefficient) changes the points of ``box`` as plain sweeps of ``inner``, and no other.
 
     Blocks that don't wait for the halos at ``sides`` run before these arrive, when they are NaN.
     """
@@ -69,9 +70,9 @@ def check(stencil, numbers, kernel, launch, arrays, halo, boxes, inner, depth, n
     n_levels = {"none": 0, "last": 1, "every": depth}[norms]
     assert len(emulated.values) == n_levels
     for k, s in enumerate(range(depth - n_levels + 1, depth + 1)):
-        found = np.concatenate([np.ravel(one) for one in emulated.values[k * LEVEL_BYTES]])
+        added = np.concatenate([np.ravel(values) for values in emulated.values[k * LEVEL_BYTES]])
         wanted = group_values((levels[s] - levels[s - 1])[inside]).ravel()
-        np.testing.assert_array_equal(np.sort(found[found != 0]), np.sort(wanted[wanted != 0]))
+        np.testing.assert_array_equal(np.sort(added[added != 0]), np.sort(wanted[wanted != 0]))
 
 
 def drawn(random, shape, dtype):
@@ -80,7 +81,7 @@ def drawn(random, shape, dtype):
 
 
 def of_groups(random, box, n):
-    """A random part of a box in z, cut between groups of n points; the first group begins at z = 1."""
+    """A random part of a box in z, cut between groups of n points.  The first group begins at z = 1."""
     first = 1 + n * random.randint(0, (box.z1 - 2) // n)
     return box._replace(z0=first, z1=min(first + n * random.randint(1, 40), box.z1))
 
@@ -92,7 +93,7 @@ def test_cubes(case, depth, dtype):
     stencil, numbers = FORMULAS[case].stencil(dtype), FORMULAS[case].numbers
     random = Random(f"{case} {depth} {dtype}")
     for norms in ("none", "none", "none", "last", "every"):
-        made = pass_kernel(stencil, depth, norms, -1, False)
+        kernel = pass_kernel(stencil, depth, norms, -1, False)
         shape = (random.randint(3, 12), random.randint(3, 90), random.choice([3, 4, 70, 140]) + random.randint(0, 9))
         live = whole(shape) if random.random() < 0.5 else some_box(random, whole(shape))
         box = live if random.random() < 0.5 else some_box(random, live)
@@ -101,11 +102,11 @@ def test_cubes(case, depth, dtype):
             live, halo = live._replace(z0=1), 1
             box = of_groups(random, box._replace(z1=live.z1), group_points(stencil.item_bytes))
 
-        def launch(fields, made=made, box=box):
-            return made.launch(box, ALONE, Storage(fields.lead, fields.record.plane, fields.record.row, 3))
+        def launch(fields, kernel=kernel, box=box):
+            return kernel.launch(box, ALONE, Storage(fields.lead, fields.record.plane, fields.record.row, 3))
 
         arrays = drawn(random, shape, dtype)
-        check(stencil, numbers, made.kernel, launch, arrays, halo, (box, live), live, depth, norms)
+        check(stencil, numbers, kernel.kernel, launch, arrays, halo, (box, live), live, depth, norms)
 
 
 def shrunk(box, n_dims, by):
@@ -114,10 +115,10 @@ def shrunk(box, n_dims, by):
 
 
 def some_pass(random, stencil, depth, group):
-    """(shape, live, box, own, inner) of a part of a grid that has ends on all sides, or neighbours.
+    """(shape, live, box, own, inner) of a part of a grid with ends on all sides, or with neighbours on all sides.
 
-    inner: the points that the sweeps of the whole array change
-    group: points; the box splits no group, except the last one of the grid
+    inner: the points that sweeps of the whole array change
+    group: number of points of a group; the box splits no group, except the last group of the grid
     """
     n_dims, ends = stencil.n_dims, random.random() < 0.5
     least = 3 if ends else 2 * depth + 1
@@ -173,14 +174,14 @@ def test_blocks_that_do_not_wait_read_no_halo(case, dtype):
     for _ in range(6):
         depth, chunk = random.randint(1, 3), random.choice([3, 6, 20])
         shape, sides, own, live, inner = some_part(random, stencil, depth)
-        made = pass_kernel(
+        kernel = pass_kernel(
             stencil, depth, "none", -1 if sides.z1 else own.z1 + -own.z0 % (64 // stencil.item_bytes), True
         )
 
-        def launch(fields, made=made, depth=depth, chunk=chunk, sides=sides, own=own):
+        def launch(fields, kernel=kernel, depth=depth, chunk=chunk, sides=sides, own=own):
             storage = Storage(fields.lead, fields.record.plane, fields.record.row, 3)
             if stencil.n_dims != 2:
-                return made.launch(own, sides, storage)
+                return kernel.launch(own, sides, storage)
             march = March(stencil, depth, "none", NO_WALL)
             across = -(-(own.z1 - first_column(march.width, own, fields.lead)) // march.keeps)
             cut = Cut(chunk, fields.lead, 0, 0, sides.y0 * random.randint(0, chunk - 1))
@@ -191,7 +192,7 @@ def test_blocks_that_do_not_wait_read_no_halo(case, dtype):
         check(
             stencil,
             numbers,
-            made.kernel,
+            kernel.kernel,
             launch,
             drawn(random, shape, dtype),
             own.z0,
@@ -218,10 +219,10 @@ def test_blocks_that_do_not_wait_read_no_halo(case, dtype):
 )
 def test_registers(case, dtype, depth, norms, frame):
     """The machine code keeps nearly all in registers, and rounds each product before it is added."""
-    made = pass_kernel(FORMULAS[case].stencil(dtype), depth, norms, 21, False)
-    options = {"bounds": made.bounds, "fused": False, "shared_bytes": made.shared_bytes}
-    code = ptx_of(made.kernel, elements=TABLE[dtype], **options)
+    kernel = pass_kernel(FORMULAS[case].stencil(dtype), depth, norms, 21, False)
+    options = {"bounds": kernel.bounds, "fused": False, "shared_bytes": kernel.shared_bytes}
+    code = ptx_of(kernel.kernel, elements=TABLE[dtype], **options)
     copies, levels = 2 if case == "1-D" else 4, {"none": 0, "last": 1, "every": depth}[norms]
-    assert code.count("fma.rn.f") == copies * levels * 6 and ".local" not in code  # a group takes 6
+    assert code.count("fma.rn.f") == copies * levels * 6 and ".local" not in code  # 6 instructions a group
     assert ("cp.async.cg" in code) == (case == "3-D" and depth > 1)
     assert frame_bytes(code) <= frame

@@ -19,28 +19,28 @@ from pennympi.stencil.on_cpu import pass_kernel
 
 def swept(stencil, old, coefficient, numbers, depth, live):
     """The levels 0 .. depth of old (nx, ny, nz): plain sweeps of all live points, by NumPy."""
-    inside, levels = tuple(slice(*one) for one in zip(live[::2], live[1::2], strict=True)), [old]
+    inside, levels = tuple(slice(*bounds) for bounds in zip(live[::2], live[1::2], strict=True)), [old]
     for _ in range(depth):
         levels.append(levels[-1].copy())
-        given = coefficient[inside] if stencil.has_coefficient else None
-        levels[-1][inside] = stepped(stencil.formula, stencil.dtype, levels[-2], inside, numbers, given)
+        coefficients = coefficient[inside] if stencil.has_coefficient else None
+        levels[-1][inside] = stepped(stencil.formula, stencil.dtype, levels[-2], inside, numbers, coefficients)
     return levels
 
 
-def ran(made, stencil, fields, box, live, numbers, words):
+def run(kernel, stencil, fields, box, live, numbers, words):
     """Run a pass as a launch does."""
     new, old, coefficient = fields
     own = np.zeros(1, np.int64)
     ctx = np.zeros(ctx_words.PEER_OFFSETS + 1, np.int64)
     ctx[ctx_words.OWN_ALIVE] = own.ctypes.data
-    scratch = np.full(made.scratch_bytes + 64, 0xFF, np.uint8)
-    at = -(-scratch.ctypes.data // 64) * 64
+    scratch = np.full(kernel.scratch_bytes + 64, 0xFF, np.uint8)
     values = np.array(numbers, stencil.dtype)
     plane, row = (n // old.itemsize for n in old.strides[:2])
-    blocks, _, cut, _ = made.launch(box, Box(0, 0, 0, 0, 0, 0), Storage(0, plane, row, 1))
-    run = compiled(made.kernel, TABLE[stencil.dtype], "i" * (len(parameters(made.kernel)) - 1))
-    addresses = new.ctypes.data, old.ctypes.data, coefficient.ctypes.data if stencil.has_coefficient else 0
-    run(blocks, ctx.ctypes.data, *addresses, plane, row, *box, *live, *cut, values.ctypes.data, words.ctypes.data, at)
+    blocks, _, cut, _ = kernel.launch(box, Box(0, 0, 0, 0, 0, 0), Storage(0, plane, row, 1))
+    machine_code = compiled(kernel.kernel, TABLE[stencil.dtype], "i" * (len(parameters(kernel.kernel)) - 1))
+    fields = new.ctypes.data, old.ctypes.data, coefficient.ctypes.data if stencil.has_coefficient else 0, plane, row
+    addresses = values.ctypes.data, words.ctypes.data, -(-scratch.ctypes.data // 64) * 64
+    machine_code(blocks, ctx.ctypes.data, *fields, *box, *live, *cut, *addresses)
 
 
 def padded(shape, dtype, random):
@@ -64,7 +64,7 @@ def whole(shape):
 
 
 def some_box(random, inside):
-    """A random box within another one."""
+    """A random box inside ``inside``."""
     bounds = []
     for first, stop in zip(inside[::2], inside[1::2], strict=True):
         low = random.randint(first, stop - 1)
@@ -78,7 +78,7 @@ def test_pass(case):
     n_dims, dtype = stencil.n_dims, stencil.dtype
     for _ in range(24):
         depth, norms = random.choice([1, 2, 3, 4, 5, 17]), random.choice(["none", "last", "every"])
-        made = pass_kernel(stencil, depth, norms, -1, False)
+        kernel = pass_kernel(stencil, depth, norms, -1, False)
         shape = (1,) * (3 - n_dims) + tuple(random.randint(3, {1: 40000, 2: 200, 3: 80}[n_dims]) for _ in range(n_dims))
         if n_dims > 1 and random.random() < 0.3:
             shape = (*shape[:-2], random.randint(3, 9), random.choice([600, 9000]))
@@ -88,10 +88,10 @@ def test_pass(case):
         levels = swept(stencil, old, coefficient, numbers, depth, live)
         n_levels, wanted = {"none": 0, "last": 1, "every": depth}[norms], new.copy()
         words = np.zeros((max(n_levels, 1), 8, WORDS), np.int64)
-        ran(made, stencil, (new, old, coefficient), box, live, numbers, words)
+        run(kernel, stencil, (new, old, coefficient), box, live, numbers, words)
         inside = tuple(slice(box[2 * d], box[2 * d + 1]) for d in range(3))
         wanted[inside] = levels[-1][inside]
         np.testing.assert_array_equal(new, wanted)
         for level, s in enumerate(range(depth - n_levels + 1, depth + 1)):
-            found = SumWords(*words[level].sum(axis=0).tolist()[:-1])
-            assert counting(found) == words_of(group_values(levels[s][inside] - levels[s - 1][inside]))
+            sums = SumWords(*words[level].sum(axis=0).tolist()[:-1])
+            assert counting(sums) == words_of(group_values(levels[s][inside] - levels[s - 1][inside]))

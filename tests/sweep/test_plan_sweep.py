@@ -1,4 +1,4 @@
-"""Sweeps of a formula beside NumPy, bit for bit: formulas, dimensions, PEs, engines, dtypes, sides, uneven parts."""
+"""Plans of sweeps against NumPy, bit for bit: formulas, dimensions, PEs, engines, dtypes, sides, uneven parts."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ ENGINES = {
     "auto": (3, None),
 }  # halo, depth
 
-# Each formula and dtype needs a kernel, and the resident engine another one.  1, 2 and 4 PEs share their kernels.
+# Each formula and dtype needs a kernel, and the resident engine another kernel.  1, 2 and 4 PEs share their kernels.
 FEW = N_PES in (1, 2, 4)
 RESIDENT = ("2-D", "2-D with coefficient") if FEW else ("1-D", "3-D with all")
 TESTED = [(case, engine) for case in SHAPES for engine in ENGINES if engine[:5] in ("plain", "block") or case in RESIDENT]
@@ -48,14 +48,14 @@ def start_of(shape, dtype, seed):
 
 def fill(grid, array, whole):
     """Set a field to this PE's points of the whole grid (shape + 2), with the fixed points beyond the grid's ends."""
-    mine, h = np.zeros(grid.local, whole.dtype), np.array(grid.halo)
+    own, h = np.zeros(grid.local, whole.dtype), np.array(grid.halo)
     low = np.where(np.array(grid.first) == 0, 1, 0)
     end = np.array(grid.first) + np.array(grid.own)
     high = np.where(end == np.array(grid.shape), 1, 0)
-    here = tuple(slice(hh - a, hh + n + b) for hh, n, a, b in zip(h, grid.own, low, high, strict=True))
-    there = tuple(slice(f + 1 - a, e + 1 + b) for f, e, a, b in zip(grid.first, end, low, high, strict=True))
-    mine[here] = whole[there]
-    write(array, mine)
+    in_part = tuple(slice(hh - a, hh + n + b) for hh, n, a, b in zip(h, grid.own, low, high, strict=True))
+    in_whole = tuple(slice(f + 1 - a, e + 1 + b) for f, e, a, b in zip(grid.first, end, low, high, strict=True))
+    own[in_part] = whole[in_whole]
+    write(array, own)
 
 
 def part(grid, whole):
@@ -87,16 +87,16 @@ def check(team, case, periodic, engine, sweeps, norm="every"):
         plan()
     sides = (periodic,) * len(shape) if isinstance(periodic, bool) else periodic
     right, norms = swept(formula.step, whole, sides, sweeps, numbers, kappa if numbers else None)
-    found = to_numpy(plan.newest)[tuple(slice(h, h + n) for h, n in zip(grid.halo, grid.own, strict=True))]
+    result = to_numpy(plan.newest)[tuple(slice(h, h + n) for h, n in zip(grid.halo, grid.own, strict=True))]
     team.synchronize()
-    wrong = np.argwhere(found.view(f"u{found.itemsize}") != part(grid, right).view(f"u{found.itemsize}"))
-    norms_are = {"every": norms.tolist(), True: norms[-1:].tolist(), False: []}[norm]
-    norms_found = {"every": plan.norms, True: plan.norm, False: np.zeros(0)}[norm]
-    found_by_pe = team.gather((len(wrong), wrong[:3].tolist(), to_numpy(norms_found).tolist() == norms_are))
-    assert all(n == 0 and same for n, _, same in found_by_pe), (grid, found_by_pe, norms_are, norms_found)
+    wrong = np.argwhere(result.view(f"u{result.itemsize}") != part(grid, right).view(f"u{result.itemsize}"))
+    right_norms = {"every": norms.tolist(), True: norms[-1:].tolist(), False: []}[norm]
+    norms_of_plan = {"every": plan.norms, True: plan.norm, False: np.zeros(0)}[norm]
+    by_pe = team.gather((len(wrong), wrong[:3].tolist(), to_numpy(norms_of_plan).tolist() == right_norms))
+    assert all(n == 0 and same for n, _, same in by_pe), (grid, by_pe, right_norms, norms_of_plan)
     assert not norm or to_numpy(plan.norm) == norms[-1:]
     del plan
-    for array in filter(lambda one: one is not None, (u, v, coefficient)):
+    for array in filter(lambda field: field is not None, (u, v, coefficient)):
         team.free(array)
 
 
@@ -114,21 +114,21 @@ def test_sweeps_and_norms(team, engine, sweeps, norm):
 
 def test_errors_name_the_remedy(team):
     grid = team.grid((24, 24), halo=2)
-    other = team.grid((30 * team.n_pes, 24), halo=2)  # the parts have other shapes on every PE
+    larger = team.grid((30 * team.n_pes, 24), halo=2)  # its parts differ from those of ``grid`` on every PE
     u, v, k, d = (grid.zeros(dtype) for dtype in ("float32", "float32", "float32", "float64"))
-    w = other.zeros("float32")
+    w = larger.zeros("float32")
 
-    def two(here, south):
-        return here + south
+    def with_one_neighbour(u, x_minus):
+        return u + x_minus
 
-    def wrong(here, south, north, west, east):
-        return here.nothing + east
+    def wrong(u, x_minus, x_plus, y_minus, y_plus):
+        return u.nothing + y_plus
 
-    every = [
-        ((two, u, v, 3), {}, TypeError, "must take 5 parameters"),
+    mistakes = [
+        ((with_one_neighbour, u, v, 3), {}, TypeError, "must take 5 parameters"),
         ((laplace, u, u, 3), {}, ValueError, "different arrays"),
         ((laplace, u, w, 3), {}, ValueError, "shape"),
-        ((laplace, u, d, 3), {}, ValueError, "alike"),
+        ((laplace, u, d, 3), {}, ValueError, "one dtype"),
         ((laplace, u, v, 0), {}, ValueError, "at least 1"),
         ((laplace, u, v, 3), {"norm": "all"}, ValueError, "norm must be"),
         ((laplace, u, v, 3), {"engine": "fast"}, ValueError, "engine must be"),
@@ -136,10 +136,12 @@ def test_errors_name_the_remedy(team):
         ((wrong, u, v, 3), {}, TypeError, "test_plan_sweep.py"),
     ]
     if team.n_pes > 1:
-        every.append(((laplace, u, v, 8), {"engine": "blocked", "depth": 4}, ValueError, "halo=4"))
-    for args, given, kind, text in every:
+        mistakes.append(((laplace, u, v, 8), {"engine": "blocked", "depth": 4}, ValueError, "halo=4"))
+        if team.backend != "cuda":
+            mistakes.append(((laplace, u, v, 8), {"engine": "resident", "depth": 4}, pennympi.Unsupported, "halo=4"))
+    for args, options, kind, text in mistakes:
         with pytest.raises(kind, match=text):
-            grid.plan_sweep(*args, **given)
+            grid.plan_sweep(*args, **options)
     narrow = team.grid((24, 6 * team.n_pes + 1), dims=(1, team.n_pes))
     a, b = narrow.zeros("float32"), narrow.zeros("float32")
     if team.n_pes > 1:
@@ -149,8 +151,8 @@ def test_errors_name_the_remedy(team):
     plan = grid.plan_sweep(laplace, u, v, 3)
     assert "plain" in plan.explain()
     plan()
-    for one in (u, v, k, d, w, a, b):
-        team.free(one)
+    for field in (u, v, k, d, w, a, b):
+        team.free(field)
     with pytest.raises(ValueError, match="freed"):
         plan()
     with pytest.raises(pennympi.Unsupported, match="float32 or float64"):

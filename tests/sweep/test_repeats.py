@@ -1,4 +1,4 @@
-"""One plan of sweeps gives the right bits in each of 300 calls."""
+"""A plan of sweeps gives the right bits in each of 300 calls."""
 
 import numpy as np
 import pytest
@@ -24,9 +24,9 @@ def test_many_calls(team, engine):
         whole[1:-1, 1:-1] = np.random.default_rng(seed).uniform(-1, 1, SHAPE)
         rows = slice(grid.first[0], grid.first[0] + grid.own[0])
         rights.append(swept(laplace, whole, RING, SWEEPS)[0][rows].tobytes())
-        mine = np.zeros(grid.local, "float32")
-        grid.interior(mine)[...] = whole[1:-1, 1:-1][rows]
-        starts.append(mine)
+        start = np.zeros(grid.local, "float32")
+        grid.interior(start)[...] = whole[1:-1, 1:-1][rows]
+        starts.append(start)
     for k in range(TIMES):
         write(u, starts[k % 2])
         team.barrier()

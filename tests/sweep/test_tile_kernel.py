@@ -1,4 +1,4 @@
-"""The resident kernel in registers, several PEs' blocks side by side in Python, against NumPy's sweeps, bit for bit."""
+"""The resident kernel of a GPU, with the blocks of several PEs in Python, against NumPy's sweeps, bit for bit."""
 
 import re
 
@@ -42,52 +42,49 @@ def test_tile_kernel(monkeypatch, points, pes, periodic, depth, blocks, warps, c
     stencil = Stencil(diffuse_2d if has_coefficient else laplace, 2, dtype, int(has_coefficient), has_coefficient)
     whole = np.random.default_rng(1).random(tuple(n + 2 for n in points)).astype(dtype)
     rates = np.random.default_rng(2).random(points).astype(dtype) if has_coefficient else None
-    memory, every = np.zeros(n_pes * PE_BYTES, np.uint8), []
+    memory, memories = np.zeros(n_pes * PE_BYTES, np.uint8), []
     lead, pitch = -item_bytes % LINE_BYTES // item_bytes, -(-(points[1] + 2) // 16) * 16 + 16
     for pe in range(n_pes):
-        one, (rows, columns) = Memory(memory, pe, n_pes), parts.own(pe)
-        made = resident(stencil, parts, pe, depth, norms, blocks)
-        inbox = one.room(made.inbox_bytes)  # first, because the inbox is symmetric and the fields differ in size
-        (y, x), one.own = parts.first(pe), (slice(1, rows + 1), slice(lead + 1, lead + columns + 1))
-        fields = [one.view(one.room((rows + 2) * pitch * item_bytes), (rows + 2, pitch), dtype) for _ in range(3)]
-        for field in fields[:2]:
-            field[:, lead : lead + columns + 2] = whole[y : y + rows + 2, x : x + columns + 2]
+        own, (rows, columns), (row, column) = Memory(memory, pe, n_pes), parts.own(pe), parts.first(pe)
+        own.launch = resident(stencil, parts, pe, depth, norms, blocks)
+        inbox = own.room(own.launch.inbox_bytes)  # first, because the inbox is symmetric and the fields differ in size
+        own.points = slice(1, rows + 1), slice(lead + 1, lead + columns + 1)
+        own.fields = [own.view(own.room((rows + 2) * pitch * item_bytes), (rows + 2, pitch), dtype) for _ in range(3)]
+        for field in own.fields[:2]:
+            field[:, lead : lead + columns + 2] = whole[row : row + rows + 2, column : column + columns + 2]
         if has_coefficient:
-            fields[2][one.own] = rates[y : y + rows, x : x + columns]
-        one.fields, one.table = (
-            fields,
-            one.keep(np.array(made.tables(inbox, [(k - pe) * PE_BYTES for k in range(n_pes)]))),
-        )
-        one.values, one.norms, one.made = one.keep(np.array([RATE], dtype)), one.room(levels * LEVEL_BYTES), made
-        every.append(one)
+            own.fields[2][own.points] = rates[row : row + rows, column : column + columns]
+        own.table = own.keep(np.array(own.launch.tables(inbox, [(k - pe) * PE_BYTES for k in range(n_pes)])))
+        own.values, own.norms = own.keep(np.array([RATE], dtype)), own.room(levels * LEVEL_BYTES)
+        memories.append(own)
     for sweeps in counts:
         launches = []
-        for one in every:
-            one.view(one.norms, (levels * LEVEL_BYTES,), np.uint8)[:] = 0
-            at = [field.ctypes.data - memory.ctypes.data + lead * item_bytes for field in one.fields]
-            records = SweepFields(at[1], at[0], at[2], 0, pitch)
-            args = one.ctx, records, one.table, one.values, one.norms, sweeps
-            launches.append((one.made.kernel, one.made.blocks, one.made.threads, one.made.shared_bytes, args))
+        for own in memories:
+            own.view(own.norms, (levels * LEVEL_BYTES,), np.uint8)[:] = 0
+            u, v, coefficient = (field.ctypes.data - memory.ctypes.data + lead * item_bytes for field in own.fields)
+            args = own.ctx, SweepFields(v, u, coefficient, 0, pitch), own.table, own.values, own.norms, sweeps
+            launch = own.launch
+            launches.append((launch.kernel, launch.blocks, launch.threads, launch.shared_bytes, args))
         Blocks(memory, dtype).run(launches)
         inner = (slice(1, -1),) * 2
         whole[inner], wanted = swept(stencil.formula, whole, periodic, sweeps, (RATE,) * has_coefficient, rates)
-        for pe, one in enumerate(every):
-            own = tuple(slice(first, first + n) for first, n in zip(parts.first(pe), parts.own(pe), strict=True))
-            assert (one.fields[1][one.own] == whole[inner][own]).all()
-            one.fields[0][one.own] = one.fields[1][one.own]
-        added = sum(one.view(one.norms, (levels, COPIES, WORDS), np.int64).sum(1) for one in every)
-        found = [norm_of(SumWords(*map(int, words[:7]))) for words in added]
-        assert found[: len(wanted) if norms == "every" else 1] == list(wanted if norms == "every" else wanted[-1:])
+        for pe, own in enumerate(memories):
+            part = tuple(slice(first, first + n) for first, n in zip(parts.first(pe), parts.own(pe), strict=True))
+            assert (own.fields[1][own.points] == whole[inner][part]).all()
+            own.fields[0][own.points] = own.fields[1][own.points]
+        added = sum(own.view(own.norms, (levels, COPIES, WORDS), np.int64).sum(1) for own in memories)
+        computed = [norm_of(SumWords(*map(int, words[:7]))) for words in added]
+        assert computed[: len(wanted) if norms == "every" else 1] == list(wanted if norms == "every" else wanted[-1:])
 
 
 def test_machine_code():
-    """All functions are inlined, nothing is in local memory, and packets travel by 16 bytes."""
+    """All functions are inlined, local memory is not used, and packets travel in pairs of 16 bytes."""
     parts = Decomposition((60, 101), (1, 1), (True, False), (1, 1), (0,))
-    made = resident(Stencil(diffuse_2d, 2, "float64", 1, True), parts, 0, 2, "every", 16)
-    assert made.blocks <= 16 and made.threads % LANES == 0
-    assert len(made.tables(1 << 20, [0])) == LANES * made.blocks
-    options = {"bounds": made.bounds, "fused": False, "shared_bytes": made.shared_bytes}
-    code = ptx_of(made.kernel, elements=TABLE["float64"], **options)
+    launch = resident(Stencil(diffuse_2d, 2, "float64", 1, True), parts, 0, 2, "every", 16)
+    assert launch.blocks <= 16 and launch.threads % LANES == 0
+    assert len(launch.tables(1 << 20, [0])) == LANES * launch.blocks
+    options = {"bounds": launch.bounds, "fused": False, "shared_bytes": launch.shared_bytes}
+    code = ptx_of(launch.kernel, elements=TABLE["float64"], **options)
     assert not re.search(r"\bcall\b|\.local\b", code)
     assert len(re.findall(r"\bbar(?:rier)?\.sync\b", code)) == 8  # the branches of different warps count separately
     assert "st.volatile.global.v4.u32" in code and "ld.volatile.global.v4.u32" in code

@@ -1,7 +1,7 @@
 """A block of a GPU in NumPy: the kernels of ``pennympi/stencil/on_gpu`` on arrays of all threads, a statement at a time.
 
-An address is an offset in ``memory``; shared memory is another array, and holds NaN until a thread stores there.
-A thread that reads what another thread has stored since the last barrier, or what is being copied, finds NaN.
+An address is an offset in ``memory``, or in shared memory, which is a separate array and NaN at first.  A thread that
+reads a number that another thread stored since the last barrier, or that is being copied, gets NaN.
 """
 
 from collections import defaultdict
@@ -21,7 +21,7 @@ SHARED_BYTES, PIECE_BYTES = 227 << 10, 16
 
 
 class Threads:
-    """The functions that kernels call, for one block.  values: {address of words: the values of groups added to them}
+    """The functions that kernels call, for one block.  values: {address of words: values of groups added to the words}
 
     Kernels of one and two dimensions, whose warps diverge, run with blocks of one warp.
     """
@@ -40,11 +40,11 @@ class Threads:
         scope = {name: getattr(self, name) for name in dir(self) if not name.startswith("_")}
         adders = [specialised(add_values_of_warp, n) for n in range(1, 4)]
         adders += [specialised(add_values, n, in_all, raised) for n in (1, 2, 3, 4, 6, 8, 12, 24)]
-        made = dict.fromkeys(adders, lambda squares, values: squares + values)
-        made |= {specialised(squares_of_warp, n): lambda values: values for n in range(1, 4)}
-        made |= {no_squares: tuple, add_squares_of_warp: self._add_squares_of_warp}
-        made |= {add_lanes_to_words: self._add_lanes_to_words}
-        bound = bind(kernel, scope, lambda function: function, scope, compiled=made)
+        replaced = dict.fromkeys(adders, lambda squares, values: squares + values)
+        replaced |= {specialised(squares_of_warp, n): lambda values: values for n in range(1, 4)}
+        replaced |= {no_squares: tuple, add_squares_of_warp: self._add_squares_of_warp}
+        replaced |= {add_lanes_to_words: self._add_lanes_to_words}
+        bound = bind(kernel, scope, lambda function: function, scope, compiled=replaced)
         shape, grid = ((n, 1, 1) if isinstance(n, int) else n for n in (threads, blocks))
         self._thread = np.arange(np.prod(shape))
         x, y = self._thread % shape[0], self._thread // shape[0]
@@ -54,7 +54,7 @@ class Threads:
             self._block, self.cuda.blockIdx = index[0], SimpleNamespace(x=index[0], y=index[1], z=index[2])
             self._shared = np.full(SHARED_BYTES // self._dtype.itemsize, np.nan, self._dtype)
             self._writer = np.full(len(self._shared), -1)  # thread of each store since the last barrier
-            self._copies = [[]]  # groups of copies that are not complete
+            self._copies = [[]]  # groups of incomplete copies
             with np.errstate(all="ignore"):
                 bound(0, *args)
 
@@ -93,44 +93,44 @@ class Threads:
     def load(self, base, index):
         return self._memory.view(self._dtype)[base // self._dtype.itemsize + index]
 
-    def load_number_where(self, condition, at, other):
-        return np.where(condition, self.load(np.where(condition, at, 0), 0), other)
+    def load_number_where(self, condition, address, default):
+        return np.where(condition, self.load(np.where(condition, address, 0), 0), default)
 
-    def load_piece(self, at, like):
-        assert not (at % PIECE_BYTES).any() and (at >= 0).all()
-        return tuple(self.load(at, k) for k in range(self._width))
+    def load_piece(self, address, like):
+        assert not (address % PIECE_BYTES).any() and (address >= 0).all()
+        return tuple(self.load(address, k) for k in range(self._width))
 
-    def load_piece_where(self, condition, at, other):
-        loaded = self.load_piece(np.where(condition, at, 0), None)
-        return tuple(np.where(condition, x, y) for x, y in zip(loaded, other, strict=True))
+    def load_piece_where(self, condition, address, default):
+        loaded = self.load_piece(np.where(condition, address, 0), None)
+        return tuple(np.where(condition, x, y) for x, y in zip(loaded, default, strict=True))
 
-    def store_numbers(self, first, stop, at, piece):
-        assert not (at % PIECE_BYTES).any()
+    def store_numbers(self, first, stop, address, piece):
+        assert not (address % PIECE_BYTES).any()
         elements = self._memory.view(self._dtype)
         for k, value in enumerate(piece):
             inside = (first <= k) & (k < stop) & (self._thread >= 0)
-            index = (at // self._dtype.itemsize + k)[inside]
+            index = (address // self._dtype.itemsize + k)[inside]
             assert np.unique(index).size == index.size
             elements[index] = value[inside]
 
-    def load_row(self, at, like):
-        assert not (at % LANE_BYTES).any()
-        return tuple(self.load(at, k) for k in range(2 * self._width))
+    def load_row(self, address, like):
+        assert not (address % LANE_BYTES).any()
+        return tuple(self.load(address, k) for k in range(2 * self._width))
 
-    def store_half(self, condition, at, piece):
-        self.store_numbers(np.where(condition, 0, self._width), self._width, at, piece)
+    def store_half(self, condition, address, piece):
+        self.store_numbers(np.where(condition, 0, self._width), self._width, address, piece)
 
-    def store_some(self, first, stop, at, piece):
-        self.store_numbers(first, stop, at, piece)
+    def store_some(self, first, stop, address, piece):
+        self.store_numbers(first, stop, address, piece)
 
-    def prefetch(self, at):
-        assert (at >= 0).all()
-        assert (at + LANE_BYTES <= self._memory.nbytes).all()
+    def prefetch(self, address):
+        assert (address >= 0).all()
+        assert (address + LANE_BYTES <= self._memory.nbytes).all()
 
-    def anew(self, at):
-        return at
+    def anew(self, x):
+        return x
 
-    # other lanes
+    # numbers of other lanes
     def warp_number(self):
         return 0
 
@@ -147,24 +147,24 @@ class Threads:
     def shared_start(self):
         return 0
 
-    def load_shared_where(self, condition, at, other):
-        at = np.where(condition, at // self._dtype.itemsize, 0)
-        seen = (self._writer[at] < 0) | (self._writer[at] == self._thread)
-        return np.where(condition, np.where(seen, self._shared[at], np.nan), other)
+    def load_shared_where(self, condition, address, default):
+        index = np.where(condition, address // self._dtype.itemsize, 0)
+        is_seen = (self._writer[index] < 0) | (self._writer[index] == self._thread)
+        return np.where(condition, np.where(is_seen, self._shared[index], np.nan), default)
 
-    def load_vector(self, at, like):
-        assert not (at % PIECE_BYTES).any() and (at >= 0).all() and (at < SHARED_BYTES).all()
-        return tuple(self.load_shared_where(True, at + k * self._dtype.itemsize, 0) for k in range(self._width))
+    def load_vector(self, address, like):
+        assert not (address % PIECE_BYTES).any() and (address >= 0).all() and (address < SHARED_BYTES).all()
+        return tuple(self.load_shared_where(True, address + k * self._dtype.itemsize, 0) for k in range(self._width))
 
-    def store_shared_where(self, condition, at, piece):
+    def store_shared_where(self, condition, address, piece):
         for k, value in enumerate(piece):
-            to = (at // self._dtype.itemsize + k)[condition]
-            self._shared[to], self._writer[to] = value[condition], self._thread[condition]
+            index = (address // self._dtype.itemsize + k)[condition]
+            self._shared[index], self._writer[index] = value[condition], self._thread[condition]
 
-    def copy_piece(self, condition, shared, at):
+    def copy_piece(self, condition, shared, address):
         condition = condition & (self._thread >= 0)
         if condition.any():
-            piece = [np.where(condition, x, 0) for x in self.load_piece(np.where(condition, at, 0), None)]
+            piece = [np.where(condition, x, 0) for x in self.load_piece(np.where(condition, address, 0), None)]
             self._copies[-1].append((condition, shared, piece))
             self.store_shared_where(condition, shared, [np.full(len(self._thread), np.nan)] * self._width)
 
@@ -176,11 +176,11 @@ class Threads:
             for copy in self._copies.pop(0):
                 self.store_shared_where(*copy)
 
-    def load_number(self, at, like):
-        return self.load_shared_where(True, at, 0)
+    def load_number(self, address, like):
+        return self.load_shared_where(True, address, 0)
 
-    def store_number(self, at, x):
-        self.store_shared_where(self._thread >= 0, at, [np.broadcast_to(x, self._thread.shape)])
+    def store_number(self, address, x):
+        self.store_shared_where(self._thread >= 0, address, [np.broadcast_to(x, self._thread.shape)])
 
     def sync(self):
         self._writer[:] = -1
@@ -191,9 +191,9 @@ class Threads:
     def _add_squares_of_warp(self, words, squares):
         self.values[words].extend(squares)
 
-    def _add_lanes_to_words(self, words, squares, levels, apart):
-        for level in range(apart):
-            own = [x[self._thread % apart == level] for x in squares]
+    def _add_lanes_to_words(self, words, squares, levels, stride):
+        for level in range(stride):
+            own = [x[self._thread % stride == level] for x in squares]
             assert level < levels or not np.any(own)
             if level < levels:
                 self.values[words + level * LEVEL_BYTES] += own

@@ -1,6 +1,6 @@
-"""The table of variants, the ways to sweep and exchange, from the simplest to the fastest.  Each is a file.
+"""The table of variants, the ways to sweep and exchange, from the simplest to the fastest.  Each variant is a file.
 
-sentence: what --help says
+sentence: description of the variant, for --help
 Variant:  (team, problem) -> Solver.  Collective
 
 Read first: ../textbook.py, then nvshmem_overlap.py, the default.
@@ -16,9 +16,9 @@ from ..problem import Problem
 from ..solver import Solver
 from . import auto, blocked, device, mpi, mpi_overlap, nccl, nccl_overlap, nvshmem, nvshmem_overlap, resident, single
 
-LIBRARY_HEAP_BYTES = 256 << 20  # for the library, beside fields that are too large for the default heap
-DEFAULT_HEAP_FIELD_BYTES = 64 << 20  # the largest fields that the default heap is used for
-PADDING_BYTES = 192  # of a row, at most
+LIBRARY_HEAP_BYTES = 256 << 20  # room for the library in a heap that is larger than the default
+DEFAULT_HEAP_FIELD_BYTES = 64 << 20  # the most bytes of fields for which the default heap suffices
+PADDING_BYTES = 192  # the most bytes of padding of a row
 DEFAULT = "nvshmem_overlap"
 TABLE = {
     "single": single,
@@ -52,19 +52,19 @@ def make_solver(team: Any, problem: Problem, variant: str = DEFAULT) -> Solver:
 
 
 def too_large(problem: Problem) -> str:
-    """Why the norm of this problem would not be exact, or ""."""
+    """The reason why the norm of a problem would not be exact, or ""."""
     points = (problem.ny - 2) * (problem.nx - 2)
     message = f"the norm of {points} points is exact for at most {MAX_TOTAL}: use a smaller --nx or --ny"
     return message if points > MAX_TOTAL else ""
 
 
 def heap_bytes(problem: Problem, n_pes: int) -> int | None:
-    """Size of a PE's symmetric heap; None, which is the library's default, for small fields."""
+    """Size of a PE's symmetric heap; None, the library's default, for small fields."""
     need = two_fields_bytes(problem, n_pes)
     return None if need <= DEFAULT_HEAP_FIELD_BYTES else need + LIBRARY_HEAP_BYTES
 
 
 def two_fields_bytes(problem: Problem, n_pes: int) -> int:
-    """Bytes of the two fields of a PE, at most."""
+    """The most bytes of the two fields of a PE."""
     rows = -(-(problem.ny - 2) // n_pes) + 2 * MOST_DEPTH + 2
     return 2 * rows * (problem.nx * problem.item_bytes + PADDING_BYTES)

@@ -1,14 +1,12 @@
-"""Several sweeps a pass over memory: halos as many rows deep, and as many times fewer messages.
+"""T sweeps a pass over memory, with halos T rows deep, and T times fewer messages.
 
 Read first: ../chunks.py.
 """
 
 from ..chunks import Chunks
 
-sentence = "several sweeps a pass over memory, by the library's plans of sweeps"
+sentence = "plans of sweeps of the library, several sweeps a pass over memory"
 
 
 class Variant(Chunks):
-    """``Chunks`` by this engine."""
-
     engine = "blocked"

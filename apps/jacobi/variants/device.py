@@ -1,9 +1,9 @@
 """A sweep is one kernel, which also exchanges its edge rows.
 
-    first blocks   wait for the halos of the sweep before | edge rows | put_signal to both neighbours
+    first blocks   wait for the halos of the last sweep | edge rows | put_signal to both neighbours
     other blocks   inner rows ..................................................................... | norm
 
-The device makes the loop.  Two fields are enough, and no barrier is needed: see ../tiles.py.
+The loop runs on the device.  Two fields are enough, and no barrier is needed: see ../tiles.py.
 Read first: nvshmem_overlap.py.  Then ``sweep`` in ../kernels.py.
 """
 
@@ -17,31 +17,31 @@ from ..device_loop import DeviceLoop
 from ..kernels import THREADS
 from ..loop_kernels import Turn, add_others
 from ..problem import Problem
-from ..tiles import Near, all_arrived, tiles_across
+from ..tiles import Neighbours, all_arrived, tiles_across
 
 sentence = "one kernel: its first blocks wait for the halos, sweep, put and signal"
 
 
 class Variant(DeviceLoop):
-    """signals: a word for each of two exchanges, each side and each tile of a row, which counts exchanges"""
+    """_signals: counts of exchanges, a word for odd and even exchanges, each side and each tile of a row"""
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
         fields, across = self.fields, tiles_across(problem.nx)
         self._signals = team.zeros(4 * across, "int64")
-        self._near = Near(fields.up, fields.down, fields.taller, across, address(self._signals))
+        self._neighbours = Neighbours(fields.up, fields.down, fields.rows_above, across, address(self._signals))
         self._all_arrived = team.kernel(all_arrived, "int64")
         memory = team.zeros(grid_barrier_words(team.n_pes, COPIES), "int64")
         self._barrier = GridBarrier(team.me, team.n_pes, COPIES, memory)
         self._add_others = team.kernel(add_others, "int64")
 
     def sweep(self, stream: Any, turn: Turn) -> None:
-        self.launch(stream, turn, self._near)
+        self.launch(stream, turn, self._neighbours)
         if self.team.n_pes > 1:
             self._add_others(1, turn, self._barrier, stream=stream, threads=THREADS)
 
     def finish_exchange(self, stream: Any) -> None:
-        self._all_arrived(1, self._near, self.state, stream=stream, threads=32)
+        self._all_arrived(1, self._neighbours, self.state, stream=stream, threads=32)
 
     def free(self) -> None:
         super().free()

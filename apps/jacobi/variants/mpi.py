@@ -1,4 +1,4 @@
-"""MPI: sweep the rows, exchange the edge rows when they are done, sum the norm.
+"""MPI: sweep the rows, then exchange the edge rows, then sum the norm.
 
     stream   all rows | MPI_Sendrecv up, then down | norm
 
@@ -15,7 +15,7 @@ from ..host_loop import HostLoop
 from ..problem import Problem
 
 sentence = "sweep, then MPI_Sendrecv of the edge rows"
-UP, DOWN = 0, 1  # tags: with two PEs both rows come from the same PE
+UP, DOWN = 0, 1  # tags: of two PEs each gets both rows from the same PE
 
 
 class Variant(HostLoop):
@@ -34,7 +34,7 @@ class Variant(HostLoop):
             self._out, self._in = cupyx.empty_pinned(row.shape, row.dtype), cupyx.empty_pinned(row.shape, row.dtype)
 
     def exchange(self, stream: Any) -> None:
-        """Send the first row up, where it becomes the lower halo, and the last one down."""
+        """Send the first row up, into the halo below the rows, and the last row down."""
         self.team.synchronize(stream)
         field, up, down, rows = self.fields.new, self.fields.up, self.fields.down, self.fields.rows
         self._sendrecv(field[1], up, field[rows + 1], down, UP)
@@ -51,7 +51,7 @@ class Variant(HostLoop):
 
 
 def cuda_aware() -> bool:
-    """Whether this MPI takes addresses of device memory, as far as MPICH or Open MPI say so."""
+    """True if this MPI takes addresses of device memory, by the word of MPICH or Open MPI."""
     if os.environ.get("MPICH_GPU_SUPPORT_ENABLED") == "1":
         return True
     if "Open MPI" not in MPI.Get_library_version():

@@ -8,10 +8,8 @@ Read first: mpi.py.
 
 from . import mpi
 
-sentence = "edge rows on a stream of their own, exchanged by MPI while the inner rows run"
+sentence = "edge rows on a second stream, exchanged by MPI beside the inner rows"
 
 
 class Variant(mpi.Variant):
-    """``mpi``, where ``HostLoop`` overlaps."""
-
     overlaps = True

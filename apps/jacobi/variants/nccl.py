@@ -15,7 +15,7 @@ sentence = "grouped sends and receives after the sweep (GPUs)"
 
 
 class Variant(HostLoop):
-    """The norm's few bytes go by MPI: ncclAllReduce is made for bandwidth, and took longer."""
+    """NCCL for the rows.  MPI sums the norm's few bytes: ncclAllReduce, which is made for bandwidth, took longer."""
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
@@ -28,7 +28,7 @@ class Variant(HostLoop):
     def exchange(self, stream: Any) -> None:
         """Send the edge rows to both neighbours and receive their rows into the halos, as one group.
 
-        The row from below is received first: with two PEs both rows come from the same PE, which sends upward first.
+        The row from below is received first: of two PEs each gets both rows from the same PE, which sends upward first.
         """
         field = self.fields.new
         up, down, rows, comm = self.fields.up, self.fields.down, self.fields.rows, self._nccl.comm

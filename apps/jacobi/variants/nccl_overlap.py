@@ -8,10 +8,8 @@ Read first: nccl.py.
 
 from . import nccl
 
-sentence = "edge rows and their exchange by NCCL beside the inner rows (GPUs)"
+sentence = "edge rows on a second stream, exchanged by NCCL beside the inner rows (GPUs)"
 
 
 class Variant(nccl.Variant):
-    """``nccl``, where ``HostLoop`` overlaps."""
-
     overlaps = True

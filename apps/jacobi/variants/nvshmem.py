@@ -1,8 +1,8 @@
-"""NVSHMEM: sweep the rows, put the edge rows when they are done, meet, sum the norm.
+"""NVSHMEM: sweep the rows, then put the edge rows, then a barrier, then sum the norm.
 
     stream   all rows | put up, then down | barrier | AllReduce of the norm | next sweep
 
-In C these are nvshmemx_putmem_on_stream and nvshmemx_barrier_all_on_stream.  The device makes the loop.
+In C these are nvshmemx_putmem_on_stream and nvshmemx_barrier_all_on_stream.  The loop runs on the device.
 Read first: ../textbook.py, then ../device_loop.py.
 """
 
@@ -17,7 +17,7 @@ sentence = "sweep, then puts of the edge rows and a barrier on the stream"
 
 
 class Variant(DeviceLoop):
-    """Puts in stream order.  The barrier completes them, on all PEs, before any PE sweeps on."""
+    """Puts in stream order.  The barrier completes them on all PEs before any PE begins the next sweep."""
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
@@ -29,7 +29,7 @@ class Variant(DeviceLoop):
         self.sum_norm(stream, turn)
 
     def exchange(self, stream: Any) -> None:
-        """Put the edge rows into the neighbours' halos, and meet."""
+        """Put the edge rows into the neighbours' halos; then a barrier."""
         edges = self.fields.edges_of_new
         self.team.put(edges.halo_below, edges.first, self.fields.up, stream=stream)
         self.team.put(edges.halo_above, edges.last, self.fields.down, stream=stream)
@@ -38,7 +38,7 @@ class Variant(DeviceLoop):
     def sum_norm(self, stream: Any, turn: Turn) -> None:
         """Enqueue the AllReduce of the words of a sweep's norm.
 
-        A graph has it in every sweep; the loop of a CPU calls this in every turn, and knows whether the norm is due.
+        A GPU's graph has it in every sweep; on a CPU this method runs in every turn, and tests whether the norm is due.
         """
         is_due = self.team.backend == "cuda" or self.state[OFFSETS.due // 8 + turn.number]
         if self._sums and turn.words and is_due:

@@ -1,9 +1,9 @@
-"""NVSHMEM beside the inner rows: the default.
+"""NVSHMEM beside the inner rows, the default variant.
 
     push stream   edge rows | put_signal to both neighbours | wait_signal from both
     stream        inner rows ................ | AllReduce of the norm ............. | next sweep
 
-All of it is the body of a loop that the device makes.
+The loop runs on the device.
 Read first: nvshmem.py.
 """
 
@@ -17,18 +17,19 @@ sentence = "edge rows, puts and signals on a stream of high priority beside the 
 
 
 class Variant(nvshmem.Variant):
-    """arrived: of each field, the signals that the rows of its halo have arrived: (from both, from above, from below)
+    """_arrived: for each field the signals that its halo has arrived: (from both PEs, from above, from below)
 
     Two fields are enough, and no barrier is needed.  A put of sweep k overwrites a halo that the neighbour last read in
-    sweep k-1, for its edge rows.  Its signal of sweep k-1 came after them, and our sweep k-1 ended with the wait for it.
-    The loop's graph sends the same 1 in each turn, so a signal goes back to 0 after its wait.  The neighbour sets it
-    again in sweep k+2, when it has waited for our signals of sweep k+1, which come after this.
+    sweep k-1, for its edge rows.  The neighbour sent its signal of sweep k-1 after these rows, and sweep k-1 of this PE
+    ended with the wait for this signal.
+    The loop's graph sends the same 1 in each turn, so a signal is set to 0 after its wait.  The neighbour sets it again
+    in sweep k+2, after it has waited for this PE's signals of sweep k+1, which come later in stream order.
     """
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)
         self._push, self._signals = team.stream(priority="high"), team.signals(4)
-        self._arrived = [(both, both[:1], both[1:]) for both in (self._signals[:2], self._signals[2:])]
+        self._arrived = [(pair, pair[:1], pair[1:]) for pair in (self._signals[:2], self._signals[2:])]
 
     def sweep(self, stream: Any, turn: Turn) -> None:
         push = self._push
@@ -53,7 +54,7 @@ class Variant(nvshmem.Variant):
         self.team.put_signal(edges.halo_above, edges.last, from_up, 1, self.fields.down, stream=stream)
 
     def receive(self, stream: Any) -> None:
-        """Wait until both rows of the halo are here."""
+        """Wait until both rows of the halo have arrived."""
         arrived, from_up, from_down = self._arrived[self.fields.current]
         self.team.wait_signal(from_up, 1, source=self.fields.up, stream=stream)
         self.team.wait_signal(from_down, 1, source=self.fields.down, stream=stream)
@@ -61,7 +62,7 @@ class Variant(nvshmem.Variant):
             arrived[...] = 0
 
     def finish_exchange(self, stream: Any) -> None:
-        """The next loop may begin with the field that the last sweep of this one has sent: no put overtakes a barrier."""
+        """A barrier: the next loop may begin with the field whose halos the last sweep of this loop has sent."""
         self.team.barrier(stream=stream)
 
     def free(self) -> None:

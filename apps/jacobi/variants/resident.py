@@ -1,14 +1,12 @@
-"""All sweeps of a chunk in one launch: the field stays in registers (GPU) or in the cache (CPU).
+"""All sweeps of a chunk in one launch, with the field in registers (GPU) or in the cache (CPU).
 
 Read first: ../chunks.py.
 """
 
 from ..chunks import Chunks
 
-sentence = "all sweeps of a chunk in one launch, on the chip, by the library's plans"
+sentence = "plans of sweeps of the library, all sweeps of a chunk in one launch, on the chip"
 
 
 class Variant(Chunks):
-    """``Chunks`` by this engine."""
-
     engine = "resident"

@@ -1,4 +1,4 @@
-"""One PE, whose first blocks copy the edge rows into its own halo: what the other variants are compared with.
+"""One PE, whose first blocks copy the edge rows into its own halo, for comparison with the other variants.
 
 Read first: device.py.
 """
@@ -11,8 +11,6 @@ sentence = "one PE alone"
 
 
 class Variant(device.Variant):
-    """``device`` of one PE."""
-
     @classmethod
     def why_not(cls, team: Any) -> str:
         return "" if team.n_pes == 1 else f"it is for one PE, and there are {team.n_pes}"

@@ -1,7 +1,7 @@
-"""``--verify NAME``: comparisons of a result with what is known without the solver.  Each is a file.
+"""``--verify NAME``: comparisons of a result with a reference that does not use the solver.  Each is a file.
 
-sentence: what is compared with what, for --help
-why_not:  (team, problem) -> why this check cannot be made, or ""; asked on every PE before the run
+sentence: description of the comparison, for --help
+why_not:  (team, problem) -> the reason why the check is impossible, or ""; called on every PE before the run
 judge:    (solver, outcome) -> Verdict, the same on every PE.  Collective
 """
 

@@ -1,4 +1,4 @@
-"""The field and the norms against formulas for them after n sweeps.
+"""Comparison of the field and the norms with formulas for them after n sweeps.
 
 The boundary "periodic" is one wave of the ring: after any number of sweeps the field is that wave times a shape along x.
 """
@@ -13,7 +13,7 @@ from ...program.outcome import Outcome
 from ..problem import Problem, column
 from .verdict import Verdict, compare_norms
 
-sentence = "every point and norm with the exact ones (--bc periodic), at any size"
+sentence = "every point and norm with the exact values (--bc periodic), at any size"
 
 CHUNK_BYTES = 32 << 20
 
@@ -34,7 +34,7 @@ def judge(solver: Any, outcome: Outcome) -> Verdict:
 def tolerance(problem: Problem, sweeps: int) -> float:
     """The largest error that rounding explains.
 
-    Changes become smaller than a unit in the last place, and then stop: measured n / 180 eps at 30,000 sweeps.
+    Changes smaller than a unit in the last place are lost: measured was n / 180 eps at 30,000 sweeps.
     """
     return (16.0 + 0.05 * min(sweeps, max(problem.nx, problem.ny) ** 2)) * float(np.finfo(problem.dtype).eps)
 
@@ -42,7 +42,7 @@ def tolerance(problem: Problem, sweeps: int) -> float:
 def _largest_error(solver: Any, shape: np.ndarray) -> float:
     """The largest error over the points of all PEs; inf if a point is NaN or infinite.  Collective.
 
-    shape: along x, (nx,)
+    shape: shape of the exact field along x, (nx,)
     """
     worst, fields, wave = 0.0, solver.fields, column(solver.problem.ny, "periodic", "float64")
     step = max(1, CHUNK_BYTES // (solver.problem.nx * 8))
@@ -57,8 +57,8 @@ def along_x(problem: Problem, sweeps: int) -> tuple[np.ndarray, np.ndarray]:
     """(shape along x (nx,) after the sweeps, norm of each sweep (sweeps,)) in float64, in O(nx) a sweep."""
     u, norms = np.zeros(problem.nx), np.empty(sweeps)
     u[0] = u[-1] = 1.0
-    # (1 - cosine) / 2 of the angle from row to row.  The cosine is near 1, and its rounding would grow by the square of
-    # the number of rows.
+    # (1 - cosine) / 2 of the angle from row to row, by the sine: the cosine is near 1, and the square of the number of
+    # rows would multiply its rounding error.
     short = math.sin(math.pi / (problem.ny - 2)) ** 2
     wave = math.sqrt((problem.ny - 2) / 2.0)  # the norm of the wave over the ring
     for k in range(sweeps):

@@ -1,5 +1,4 @@
-"""The same sweeps by plain loops, compiled for this CPU: short, with NumPy's bits, and without the code that they
-check."""
+"""The same sweeps by plain loops, compiled for this CPU: short, with NumPy's bits, and independent of the solver."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""Compares the bits of the field, and the norms, with those of one PE."""
+"""Comparison of the field's bits, and of the norms, with plain loops or with one PE."""
 
 from dataclasses import replace
 from typing import Any
@@ -14,7 +14,7 @@ from .verdict import Verdict, compare_norms
 sentence = "every point, bit for bit, with the same sweeps on one PE, and the norms"
 
 TOO_LARGE = "two whole fields do not fit on one PE: take --verify analytic"
-REFERENCE_UPDATES = 4e9  # the point updates that plain loops do in some seconds
+REFERENCE_UPDATES = 4e9  # number of point updates that plain loops do in some seconds
 
 
 def why_not(team: Any, problem: Problem) -> str:
@@ -23,16 +23,16 @@ def why_not(team: Any, problem: Problem) -> str:
 
 
 def judge(solver: Any, outcome: Outcome) -> Verdict:
-    """Compares with plain loops where these take some seconds at most, else with one PE (``../serial.py``)."""
+    """Compare with plain loops if they take at most some seconds, else with one PE (``../serial.py``)."""
     team, problem, n = solver.team, solver.problem, outcome.iterations
     verdict, by_loops = None, _by_loops(problem, n)
     if not by_loops and not serial.reserve(team, problem):
         return Verdict(False, TOO_LARGE)
 
     def known() -> tuple[str, np.ndarray, Verdict]:
-        """(the name of the reference, its points that are not fixed, the verdict on the norms)."""
+        """(name of the reference, its points that are not fixed, verdict on the norms)."""
         if by_loops:
-            from . import reference  # and with it Numba, which no other run needs here
+            from . import reference  # imports Numba, which most runs do not need on the host
 
             field, norms = reference.solve(problem, n)
             return "plain loops", field[1:-1, 1:-1], compare_norms(problem, outcome.history, norms)
@@ -48,10 +48,10 @@ def judge(solver: Any, outcome: Outcome) -> Verdict:
     expected = run_on_pe0(team.comm, known)
     field = solver.fields.grid.gather(solver.fields.old)
     if expected:
-        who, right, norms = expected
+        reference_name, right, norms = expected
         differ = int((field.view(f"u{field.itemsize}") != np.ascontiguousarray(right).view(f"u{field.itemsize}")).sum())
         worst = max(float(np.abs(a.astype("f8") - b).max()) for a, b in zip(field, right, strict=True))
-        line = f"{differ} points differ from {who} (largest difference {worst:.3g}); {norms.line}"
+        line = f"{differ} points differ from {reference_name} (largest difference {worst:.3g}); {norms.line}"
         verdict = Verdict(differ == 0 and norms.passed, line)
     return team.comm.bcast(verdict)  # type: ignore[no-any-return]
 

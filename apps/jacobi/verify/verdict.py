@@ -8,18 +8,18 @@ import numpy as np
 from ..problem import Problem
 
 TOLERANCE = {"float32": 1e-5, "float64": 1e-8}
-NOISE = 2.0  # the norm that rounding alone makes, in eps * sqrt(points); measured: 1.4
+NOISE = 2.0  # the norm of rounding alone, in eps * sqrt(points); measured: 1.4
 
 
 class Verdict(NamedTuple):
-    """line: for the report"""
+    """The result of a check.  line: its line in the report"""
 
     passed: bool
     line: str
 
 
 def compare_norms(problem: Problem, history: list[tuple[int, float]], known: np.ndarray | list[float]) -> Verdict:
-    """Compare norms with those that are known of each sweep, (sweeps,)."""
+    """Compare the norms of a history with the known norms (sweeps,)."""
     if not history:
         return Verdict(True, "no norms")
     iterations, norms = zip(*history, strict=True)

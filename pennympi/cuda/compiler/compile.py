@@ -27,8 +27,8 @@ OVERLAP_CC = (9, 0)  # compute capability from which a kernel may be launched be
 MOST_KEPT, OWN = 4096, "pennympi."  # kept device functions of a process, and the prefix of their modules
 Items = tuple[tuple[str, Any], ...]
 _LETTERS = {"i": types.int64, "f": types.float64}
-# The modules of the primitives' implementations: those of all kernels; those of kernels that reach all PEs by pointers,
-# and those of the others; those of kernels that reach all PEs by pointers and reduce.
+# {module: its implementations of primitives}: for all kernels; for kernels that reach all PEs by pointers; for kernels
+# that do not; for kernels that reach all PEs by pointers and reduce.
 _COMMON = {
     primitives: (
         "block", "blocks", "lanes", "single_thread", "is_leader", "sync", "add_shared", "arrive", "arrive_last", "lock",
@@ -147,7 +147,7 @@ def _assembled(code: str, cc: tuple[int, int], *libraries: bytes) -> bytes:
 
 
 def registers(code: bytes) -> int:
-    """Registers of a thread of a cubin's kernel, from its EIATTR_REGCOUNT: functions that it calls use no more."""
+    """Registers of a thread of a cubin's kernel, by EIATTR_REGCOUNT; the functions that it calls use at most as many."""
     return max(int.from_bytes(count, "little") for count in re.findall(rb"\x04\x2f\x08\x00.{4}(.{4})", code, re.DOTALL))
 
 
@@ -160,7 +160,7 @@ def cubin(kernel: Callable[..., Any], name: str, options: KernelOptions, target:
         libraries = [remote.shim(cc)] if target.remote else []
         code = _assembled(ptx(function, signature, cc, bounds, options.fused), cc, *libraries)
         if options.bounds is None and registers(code) > MOST_REGISTERS:
-            # Only for kernels that exceed the limit: the bound makes the others 5 % slower at 16 MiB.
+            # Only for kernels that exceed the limit, since the bound would make other kernels 5 % slower at 16 MiB.
             code = _assembled(ptx(function, signature, cc, HALVED, options.fused), cc, *libraries)
         return code
 
@@ -174,7 +174,7 @@ def cubin(kernel: Callable[..., Any], name: str, options: KernelOptions, target:
 
 
 def _bounds(options: KernelOptions, target: Target) -> LaunchBounds:
-    """The launch bounds.  A kernel that calls the shim would get more registers than it may have without a bound."""
+    """The launch bounds.  Without a bound, a kernel that calls the shim has more registers than MOST_REGISTERS."""
     return options.bounds or (HALVED if target.remote else BOUNDS)
 
 

@@ -111,7 +111,7 @@ class CudaKernel:
         return words, pointers
 
     def _fill(self, words: Any, args: Sequence[int | float]) -> None:
-        """Write the arguments that are no constants to the words after ``ctx``."""
+        """Write the arguments that are not constants to the words after ``ctx``."""
         self._layout.pack_into(words, 8, *(args if len(args) == len(self._kept) else [args[i] for i in self._kept]))
 
     def launch(self, blocks: Extent, args: Sequence[int | float], stream: int, threads: Extent = 0) -> None:

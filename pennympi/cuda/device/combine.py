@@ -52,9 +52,9 @@ def add_up(pe, piece, dst, to_all, slots):
                 x, y = end(p, n_pes), end(q, n_pes)
             if to_all:
                 for k in range(1, n_pes):
-                    to = dst + peer_offset(ctx, me, k, n_pes, is_local) + i
-                    store_pair(to, x)
-                    store_pair(to + step, y)
+                    peer_dst = dst + peer_offset(ctx, me, k, n_pes, is_local) + i
+                    store_pair(peer_dst, x)
+                    store_pair(peer_dst + step, y)
             store_pair(out + i, x)
             store_pair(out + i + step, y)
             i += 2 * step

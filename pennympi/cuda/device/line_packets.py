@@ -55,8 +55,8 @@ def gathered_pair(src, lines, i, nbytes, unit):
         return first, second
     k = 0
     while k < min(16, nbytes - offset):
-        at = address_at(src, plane_bytes, row_bytes, spot)
-        data = load_4(at) & LOW if unit == 4 else load_1(at) & 255
+        address = address_at(src, plane_bytes, row_bytes, spot)
+        data = load_4(address) & LOW if unit == 4 else load_1(address) & 255
         if k < 8:
             first |= data << (8 * k)
         else:
@@ -72,21 +72,21 @@ def scattered_pair(dst, lines, i, nbytes, unit, pair):
     stop = min(8 if (i & 7) == 7 else 16, nbytes - offset)
     spot, k = spot_of(lines, offset), 0
     while k < stop:
-        at = address_at(dst, lines.dst_plane_bytes, lines.dst_row_bytes, spot)
+        address = address_at(dst, lines.dst_plane_bytes, lines.dst_row_bytes, spot)
         data = (pair[0] if k < 8 else pair[1]) >> (8 * (k & 7))
         if unit == 8:
-            store_word(at, data)
+            store_word(address, data)
         elif unit == 4:
-            store_4(at, data & LOW)
+            store_4(address, data & LOW)
         else:
-            store_1(at, data & 255)
+            store_1(address, data & 255)
         spot = next_spot(lines, spot, unit)
         k += unit
 
 
 def send_lines(ctx, message, lines, epoch):
     slot, src, nbytes, pe = message
-    to = peer_address(ctx, slot, pe)
+    peer_slot = peer_address(ctx, slot, pe)
     epoch = poisoned(ctx, epoch)
     unit = unit_bytes(src, lines, lines.src_plane_bytes, lines.src_row_bytes)
     i = lines.first * PARTS + cuda.threadIdx.x
@@ -95,9 +95,9 @@ def send_lines(ctx, message, lines, epoch):
         pair, following = gathered_pair(src, lines, i, nbytes, unit), (0, 0)
         if i + step < stop:  # two loads are under way
             following = gathered_pair(src, lines, i + step, nbytes, unit)
-        send_part(to, i, pair, epoch)
+        send_part(peer_slot, i, pair, epoch)
         if i + step < stop:
-            send_part(to, i + step, following, epoch)
+            send_part(peer_slot, i + step, following, epoch)
         i += 2 * step
 
 

@@ -25,7 +25,7 @@ from .words import PAIR, load_pair, split, store_pair, vector_of
 
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 MULTICAST, PES = 8 * ctx_words.MULTICAST, 8 * ctx_words.N_PES
-SIGNATURE_BITS = 62 - EPOCH_BITS
+TAG_BITS = 62 - EPOCH_BITS
 _KINDS = {"float32": "add.v4.f32", "float16": "add.acc::f32.v4.f16x2", "bfloat16": "add.acc::f32.v4.bf16x2"}
 
 
@@ -118,16 +118,16 @@ def meet_multicast(ctx, signal, value, n_pes):
 def comparable(value):
     """An epoch as a word whose high bits are the number of the round and whose low bits are the tag.
 
-    So the least of all PEs' words has the least number.  If PEs meet in different calls of the same round, the PE with
-    the lesser word goes on.  The PE with the greater word fails, and poisons the next meeting; every call has two
-    meetings.
+    So the least of all PEs' words has the least number.  If PEs meet in different calls of the same round, the wait of
+    the PE with the lesser word ends, and the wait of the PE with the greater word fails.  The latter PE poisons the next
+    meeting.  The other PE waits there, since every call has two meetings.
     """
-    return ((value & ROUNDS) << SIGNATURE_BITS) | (value >> EPOCH_BITS)
+    return ((value & ROUNDS) << TAG_BITS) | (value >> EPOCH_BITS)
 
 
 def epoch_of(word):
     """The epoch of a word of ``comparable``."""
-    return ((word & ((1 << SIGNATURE_BITS) - 1)) << EPOCH_BITS) | (word >> SIGNATURE_BITS)
+    return ((word & ((1 << TAG_BITS) - 1)) << EPOCH_BITS) | (word >> TAG_BITS)
 
 
 def poll_least(ctx, signal, value, n_pes):
@@ -147,7 +147,7 @@ def poll_least(ctx, signal, value, n_pes):
                 late += 1
             since_ns, failed = check_wait(ctx, late, since_ns)
             report_wait(ctx, late)
-            failed = failed or least < 0 or least >> SIGNATURE_BITS == value >> SIGNATURE_BITS
+            failed = failed or least < 0 or least >> TAG_BITS == value >> TAG_BITS
         least = load_least(all_pes)
     if least < value:
         give_up(ctx, POISON if least < 0 else epoch_of(least), epoch_of(value), late)

@@ -35,16 +35,16 @@ from .words import poll_pair, send_pair
 ALL = 0xFFFFFFFF
 
 
-def send_part(to, i, pair, epoch):
-    """Send part ``i`` of the lines to the slot at ``to``; the last part of a line holds the epoch."""
+def send_part(slot, i, pair, epoch):
+    """Send part ``i`` of the lines to a slot at this address; the last part of a line holds the epoch."""
     second = epoch if (i & 7) == 7 else pair[1]
     cuda.syncwarp(ALL)  # all lanes store the line in one instruction
-    send_pair(to + i * 16, pair[0], second)
+    send_pair(slot + i * 16, pair[0], second)
 
 
 def send_packets(ctx, message, epoch):
     slot, src, nbytes, pe = message
-    to = peer_address(ctx, slot, pe)
+    peer_slot = peer_address(ctx, slot, pe)
     epoch = poisoned(ctx, epoch)
     parts = padded(nbytes)
     step = cuda.blockDim.x
@@ -54,11 +54,11 @@ def send_packets(ctx, message, epoch):
         following = (0, 0)
         if not ALIGNED and i + step < parts:  # loads at any address take longer: two are under way
             following = own_pair(src, i + step, nbytes)
-        send_part(to, i, pair, epoch)
+        send_part(peer_slot, i, pair, epoch)
         if not ALIGNED:
             i += step
             if i < parts:
-                send_part(to, i, following, epoch)
+                send_part(peer_slot, i, following, epoch)
         i += step
 
 
@@ -261,11 +261,11 @@ def exchange_reduce_packets(pe, piece, src_stride, incoming, scratch):
         newer = own_pair(own_src, i + step, nbytes)
         send_rows(pe, rows, incoming, newer, i + step)
     while i < parts:
-        next_but_one = i + 2 * step
+        newest_i = i + 2 * step
         newest = (0, 0)
-        if next_but_one < parts:
-            newest = own_pair(own_src, next_but_one, nbytes)
-            send_rows(pe, rows, incoming, newest, next_but_one)
+        if newest_i < parts:
+            newest = own_pair(own_src, newest_i, nbytes)
+            send_rows(pe, rows, incoming, newest, newest_i)
         store_part(piece.out, i, nbytes, sum_of(pe, (piece.residual, nbytes), incoming, oldest, i))
         oldest = newer
         newer = newest

@@ -15,10 +15,10 @@ def peer_address(ctx, address, pe):
 
 
 def goal(ctx, dst, src, pe):
-    """Destination address of a put of src: dst on PE pe.  If this PE has given up it is src, since a peer may still read
-    dst.  The loads of src do not wait for this address."""
-    to = peer_address(ctx, dst, pe)
-    return to if load_word(ctx + GAVE_UP) == 0 else src
+    """Address to which a put writes: dst on PE pe.  After this PE has given up, a put writes to its own source, since a
+    peer may still read dst.  The loads of src do not wait for this address."""
+    peer_dst = peer_address(ctx, dst, pe)
+    return peer_dst if load_word(ctx + GAVE_UP) == 0 else src
 
 
 def put(ctx, dst, src, nbytes, pe):

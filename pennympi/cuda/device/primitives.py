@@ -1,7 +1,7 @@
 """Implementations on a GPU of the primitives that use this PE's memory alone.
 
 They are plain functions.  For each kernel, ``compile.py`` binds copies of them, and replaces the stubs of
-``stubs.py``. A primitive that writes memory ends with a barrier of the block, so that kernels need none.  Loops are
+``stubs.py``.  A primitive that writes memory ends with a barrier of the block, so that kernels need none.  Loops are
 ``while`` loops, because a ``range`` with a step costs a 64-bit division.
 """
 

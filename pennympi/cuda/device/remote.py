@@ -14,14 +14,14 @@ from ...kernels.records import Piece
 from ..compiler.gpu import cuda, types
 from .combine import combine
 from .intrinsics import fence_system, load_word, store_release
-from .line_packets import receive_lines as receive_lines_only
-from .packets import receive_packets as receive_packets_only
+from .line_packets import receive_lines as plain_receive_lines
+from .packets import receive_packets as plain_receive_packets
 from .pointers import goal
 from .primitives import copy
 from .stubs import ITEM_BYTES
 from .waits import GAVE_UP, poisoned
-from .waits import wait as wait_only
-from .waits import wait_all as wait_all_only
+from .waits import wait as plain_wait
+from .waits import wait_all as plain_wait_all
 
 PEER_OFFSETS, PES = 8 * ctx_words.PEER_OFFSETS, 8 * ctx_words.N_PES
 UNREACHABLE = ctx_words.UNREACHABLE
@@ -174,22 +174,22 @@ def fence(ctx):
 
 
 def wait(ctx, signal, value, source):
-    wait_only(ctx, signal, value, source)
+    plain_wait(ctx, signal, value, source)
     fence_if_given_up(ctx)
 
 
 def wait_all(ctx, signals, value, me, n_pes):
-    wait_all_only(ctx, signals, value, me, n_pes)
+    plain_wait_all(ctx, signals, value, me, n_pes)
     fence_if_given_up(ctx)
 
 
 def receive_packets(ctx, message, epoch):
-    receive_packets_only(ctx, message, epoch)
+    plain_receive_packets(ctx, message, epoch)
     fence_if_given_up(ctx)
 
 
 def receive_lines(ctx, message, lines, epoch):
-    receive_lines_only(ctx, message, lines, epoch)
+    plain_receive_lines(ctx, message, lines, epoch)
     fence_if_given_up(ctx)
 
 
@@ -199,8 +199,8 @@ def fence_if_given_up(ctx):
         fence(ctx)
 
 
-def one_signal(ctx, signal, value, pe):
-    """Send a signal from one thread."""
+def send_signal(ctx, signal, value, pe):
+    """Set a word of a PE.  One thread calls this."""
     value = poisoned(ctx, value)
     d = peer_offset(ctx, pe)
     if d == UNREACHABLE:
@@ -212,7 +212,7 @@ def one_signal(ctx, signal, value, pe):
 def signal(ctx, signal, value, pe):
     cuda.syncthreads()
     if cuda.threadIdx.x == 0:
-        one_signal(ctx, signal, value, pe)
+        send_signal(ctx, signal, value, pe)
 
 
 def signal_all(ctx, signals, value, me, n_pes):
@@ -220,5 +220,5 @@ def signal_all(ctx, signals, value, me, n_pes):
     pe = cuda.threadIdx.x
     while pe < n_pes:
         if pe != me:
-            one_signal(ctx, signals + 8 * me, value, pe)
+            send_signal(ctx, signals + 8 * me, value, pe)
         pe += cuda.blockDim.x

@@ -39,19 +39,19 @@ def poll(ctx, signal, value, source):
     since_ns = 0
     failed = False
     content = load_acquire(signal)
-    while early(content, value) and not failed:
+    while is_earlier(content, value) and not failed:
         spins += 1
         if spins % SPINS == 0:
             since_ns, failed = check_wait(ctx, source, since_ns)
             report_wait(ctx, source)
             failed = failed | (content >= POISON)
         content = load_acquire(signal)
-    if content != value and early(content, value + 1) | (content >= POISON):  # the right round of another call
+    if content != value and is_earlier(content, value + 1) | (content >= POISON):  # the right round of another call
         give_up(ctx, content, value, source)
 
 
-def early(content, value):
-    """Whether a word is less than ``value``.  If epochs have tags, this compares only the rounds."""
+def is_earlier(content, value):
+    """Whether a word is less than ``value``; if epochs have tags, whether its round is an earlier round."""
     return (content - value) & BEHIND != 0 if TAGGED else content < value
 
 
@@ -73,7 +73,7 @@ def check_wait(ctx, source, since_ns):
 
 
 def report_wait(ctx, source):
-    """Show the monitor the PE that this thread waits for, which may be unknown (-1) if epochs have no tags."""
+    """Tell the monitor which PE this thread waits for; if epochs have no tags, the PE may be unknown (-1)."""
     waits_for = load_word(ctx + ALIVE)
     if TAGGED or source >= 0 or load_volatile(waits_for) == 0:
         store_word(waits_for, source + 2)
@@ -84,8 +84,8 @@ def missing_line(ctx, content, number, pe, since_ns):
 
     since_ns: result of the previous check of this wait, 0 at first
     Returns the time when the wait began, or -1 if it has failed; the record is that of a failed ``wait``.
-    A wait for a line of this PE itself lasts one deadline longer, so that its sender, which waits for another PE, names
-    the other PE.
+    A block of this PE that should send the line may itself wait for another PE.  So a wait for a line of this PE lasts
+    one deadline longer: the first record then names the other PE.
     """
     begins = since_ns == 0
     since_ns, failed = check_wait(ctx, pe, since_ns)

@@ -44,7 +44,7 @@ class Peers:
         self.by_pointer: Sequence[bool] = [offset is not None for offset in put_offsets]
         self.needs_scratch = any(job.gather(None in put_offsets, "look at the links"))
         self.stores = not self.needs_scratch
-        # PCIe does not guarantee that a 128-byte store to host memory arrives as a whole.
+        # PCIe, over which a heap in host memory is reached, may divide a 128-byte store.
         lines = all(self.by_pointer[pe] for pe in job.control.pes) and segments.by_nvshmem
         lines_everywhere = all(job.gather(lines, "look at the links"))
         self.ll128_in_nodes = lines_everywhere and links.ll128_in_nodes(job, world_.device)
@@ -115,7 +115,7 @@ class Peers:
     def end_puts(self) -> None:
         """Wait until the puts that NVSHMEM carries have ended."""
         if not self.stores:
-            with self._world.setup.done() as stream:
+            with self._world.setup.synchronized() as stream:
                 nvshmem.quiet_on_stream(stream)
 
     def register(self, view: ArrayView) -> None:

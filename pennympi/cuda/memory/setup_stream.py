@@ -48,7 +48,7 @@ class SetupStream:
     beside_captures = staticmethod(beside_captures)
 
     @contextmanager
-    def done(self) -> Iterator[int]:
+    def synchronized(self) -> Iterator[int]:
         """Make the stream current in the block, and wait for the stream at the end of the block."""
         with beside_captures():
             with self._stream:
@@ -66,7 +66,7 @@ class SetupStream:
         else:
             data = np.ascontiguousarray(data)
             source = data.ctypes.data
-        with self.done() as stream:
+        with self.synchronized() as stream:
             _runtime.memcpyAsync(address, source, data.nbytes, _runtime.memcpyDefault, stream)
 
     def fill(self, view: cupy.ndarray, value: Any) -> None:
@@ -74,13 +74,13 @@ class SetupStream:
         else by copies that double the part that is set."""
         element, address = np.asarray(value).astype(view.dtype), view.data.ptr
         if len(set(element.tobytes())) == 1:
-            with self.done() as stream:
+            with self.synchronized() as stream:
                 _runtime.memsetAsync(address, element.tobytes()[0], view.nbytes, stream)
             return
         seed = np.full(min(view.size, SEED_ELEMS), element)
         done = seed.nbytes
         self.copy_in(address, seed)
-        with self.done() as stream:
+        with self.synchronized() as stream:
             while done < view.nbytes:
                 part = min(done, view.nbytes - done)
                 _runtime.memcpyAsync(address + done, address, part, _runtime.memcpyDefault, stream)

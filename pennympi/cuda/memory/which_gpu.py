@@ -9,7 +9,8 @@ from ...job.job import Job
 
 
 def number_of_gpu(job: Job) -> int:
-    """Number of this PE's GPU.  GPU 0 is current by default, so a choice counts if a PE of the machine has another GPU.
+    """Number of this PE's GPU.  GPU 0 is current by default, so the current GPUs of a machine count as chosen by the
+    program only if a PE of the machine has another one.
 
     Collective.
     """

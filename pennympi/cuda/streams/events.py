@@ -1,13 +1,13 @@
 """CUDA streams of any library, by their handles; events between streams, and graphs during capture."""
 
 import ctypes
-import time
 from collections.abc import Callable
 from typing import Any
 
 import cupy
 from cuda.bindings import driver
 
+from ...polling import poll_times
 from ..compiler.launch import checked, library
 
 _runtime = cupy.cuda.runtime
@@ -18,7 +18,6 @@ _record, _wait = library.cuEventRecord, library.cuStreamWaitEvent
 event_passed, stream_ran = library.cuEventQuery, library.cuStreamQuery
 event_passed.argtypes = stream_ran.argtypes = [ctypes.c_void_p]
 _NOT_READY = 600  # CUDA_ERROR_NOT_READY
-_SPIN_S, _MOST_NAP_S = 3e-3, 1e-3  # time of ``poll`` before it sleeps, and its longest sleep
 _record.argtypes = [ctypes.c_void_p, ctypes.c_void_p]
 _wait.argtypes = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_uint]
 
@@ -112,11 +111,9 @@ def poll(ready: Callable[[Any], int], handle: Any) -> None:
 
     Python runs no handlers while the host waits in a call of CUDA.
     """
-    start_s = time.monotonic()
-    while ready(handle) == _NOT_READY:
-        passed_s = time.monotonic() - start_s
-        if passed_s > _SPIN_S:
-            time.sleep(min(passed_s / 64, _MOST_NAP_S))
+    for _ in poll_times():
+        if ready(handle) != _NOT_READY:
+            return
 
 
 def _checked(status: int) -> None:

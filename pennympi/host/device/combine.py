@@ -49,8 +49,8 @@ def combine(pe, piece, slots, scratch):
             part = scratch
         last = addend(piece, slots, n_pes - 1, me) + skip
         if piece.residual != 0:
-            call(load_word(ctx + 8 * ctx_words.CLOSE), ctx, scratch, part, last, n)
-            call(load_word(ctx + 8 * ctx_words.LAST), ctx, piece.out + skip, scratch, piece.residual + skip, n)
+            call(load_word(ctx + 8 * ctx_words.REDUCE_AND_DIVIDE), ctx, scratch, part, last, n)
+            call(load_word(ctx + 8 * ctx_words.ADD_RESIDUAL), ctx, piece.out + skip, scratch, piece.residual + skip, n)
         else:
             call(reduce_and_round, ctx, piece.out + skip, part, last, n)
 

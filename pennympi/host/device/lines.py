@@ -24,15 +24,15 @@ def copy_line(dst, src, nbytes):
 def put_lines(ctx, dst, src, lines, pe):
     if load_word(ctx + 8 * ctx_words.GAVE_UP) != 0:  # a peer may still read the bytes that this would overwrite
         return
-    to, line = peer_address(ctx, dst, pe), lines.first
+    peer_dst, line = peer_address(ctx, dst, pe), lines.first
     while line < lines.stop:
         plane = line // lines.rows
         row = line - plane * lines.rows
-        into, start = to + plane * lines.dst_plane_bytes, src + plane * lines.src_plane_bytes
+        dst_plane, src_plane = peer_dst + plane * lines.dst_plane_bytes, src + plane * lines.src_plane_bytes
         end = min(lines.rows, row + lines.stop - line)
         line += end - row
         while row < end:
-            copy_line(into + row * lines.dst_row_bytes, start + row * lines.src_row_bytes, lines.nbytes)
+            copy_line(dst_plane + row * lines.dst_row_bytes, src_plane + row * lines.src_row_bytes, lines.nbytes)
             row += 1
 
 
@@ -41,20 +41,19 @@ def copy_packed(packed, box, lines, first, stop, gathers):
     """Copy bytes ``first`` to ``stop - 1`` of the packed lines of a box to ``packed``, or from there to the box."""
     plane_bytes = lines.src_plane_bytes if gathers else lines.dst_plane_bytes
     row_bytes = lines.src_row_bytes if gathers else lines.dst_row_bytes
-    to = packed
     while first < stop:
         line = first // lines.nbytes
         plane, start = line // lines.rows, first - line * lines.nbytes
-        at = box + plane * plane_bytes + (line - plane * lines.rows) * row_bytes + start
+        box_address = box + plane * plane_bytes + (line - plane * lines.rows) * row_bytes + start
         n = min(lines.rows - (line - plane * lines.rows), (stop - first) // lines.nbytes) if start == 0 else 0
         for _ in range(n):  # whole lines of a plane
-            copy_line(to if gathers else at, at if gathers else to, lines.nbytes)
-            to, at = to + lines.nbytes, at + row_bytes
+            copy_line(packed if gathers else box_address, box_address if gathers else packed, lines.nbytes)
+            packed, box_address = packed + lines.nbytes, box_address + row_bytes
         first += n * lines.nbytes
         if n == 0:
             nbytes = min(lines.nbytes - start, stop - first)
-            copy_bytes(to if gathers else at, at if gathers else to, nbytes)
-            to, first = to + nbytes, first + nbytes
+            copy_bytes(packed if gathers else box_address, box_address if gathers else packed, nbytes)
+            packed, first = packed + nbytes, first + nbytes
 
 
 @implementation

@@ -27,7 +27,8 @@ def source(channel, k):
 
 @device_function
 def post_next(channel, k):
-    """Begin to receive the next message, or the next part of a large put at its destination.  After LAST, do nothing."""
+    """Begin to receive the next message of a PE, or the next part of its large put at the destination.  After LAST, do
+    nothing."""
     head = slot(channel, k)
     request = load_word(channel + 8 * r.IN_REQUESTS) + k * load_word(channel + 8 * r.REQUEST_BYTES)
     if load_word(head + r.KIND) == r.PARTS:
@@ -109,7 +110,7 @@ def progress(ctx):
 
 
 def serve(process):
-    """The receiving thread.  It sleeps while a kernel waits, since that receives, and longer if no messages arrive."""
+    """The receiving thread.  It sleeps while a kernel waits, since that kernel receives, and while no messages arrive."""
     polls = empty_looks = 0
     while load_acquire(process + 8 * r.STOP) == 0:
         if load_word(process + 8 * r.POLLS) != polls:

@@ -13,8 +13,9 @@ from .waits import give_up, pause
 
 # Words of a process.  POLLS: number of looks of its waits;  CHANNELS: addresses of the channels of its teams
 LOCK, STOP, POLLS, ISEND, IRECV, TEST, TESTANY, N_CHANNELS, CHANNELS = range(9)
-# Words of a channel: MPI's handles; for each PE of another node, which SOURCES names, a slot, a request of a receive, and
-# a request of the answer to its get;  a ring of slots to send from;  LARGE_REQUEST: request of a large put, or of a get
+# Words of a channel.  COMM, BYTE: handles of MPI;  SOURCES: numbers of the PEs of other nodes
+# IN, IN_REQUESTS, ANSWERS: for each of these PEs a slot, the request of its receive, the request of the answer to a get
+# OUT, OUT_REQUESTS: a ring of slots to send from, and their requests;  LARGE_REQUEST: request of a large put, or of a get
 # MOVED: address of the differences between each PE's addresses and this PE's addresses
 PROCESS, COMM, BYTE, STATUS = range(4)
 IN, IN_REQUESTS, REQUEST_BYTES, N_SOURCES, SOURCES, ANSWERS = range(4, 10)
@@ -25,8 +26,8 @@ HEAD_BYTES, DATA_BYTES = 64, 32768  # MPIs negotiate before they send 64 KiB by 
 MOST_SMALL = 4  # most messages of a small put
 SLOT_BYTES, N_SLOTS = HEAD_BYTES + DATA_BYTES, 32
 KIND, DST, NBYTES, SIGNAL, VALUE = (8 * k for k in range(5))  # offsets in a header; a GET reads at its DST
-# LAST: no message follows.  Only a slot has these: PARTS: the data of a LARGE is under way, and DST and NBYTES describe
-# the missing data; ENDED: LAST has arrived
+# LAST: no message follows.  The header of a slot has two more kinds, which are never sent: PARTS: the data of a LARGE is
+# under way, and DST and NBYTES describe the missing data; ENDED: LAST has arrived
 DATA, LARGE, GET, LAST, PARTS, ENDED = range(6)
 TAG, LARGE_TAG, GET_TAG = 32703, 32704, 32705  # different from the tags of job/rendezvous.py
 MOST_BYTES = 1 << 30  # most bytes of a message: MPI counts in 32 bits

@@ -117,13 +117,13 @@ def show_alive(ctx, time_ns):
 
 
 @device_function
-def give_up(ctx, content, value, source, tagged):
-    """Write the record of this PE's first wait that gives up.  Later waits return at once."""
+def give_up(ctx, content, value, source, flags):
+    """Write the record of this PE's first wait that gives up.  Later waits return at once.  flags: see ``RECORD_CALL``"""
     if load_word(ctx + 8 * ctx_words.GAVE_UP) != 0:
         return
     record = load_word(ctx + 8 * ctx_words.RECORD)
     store_word(record + 8 * ctx_words.RECORD_SOURCE, source)
-    store_word(record + 8 * ctx_words.RECORD_CALL, load_word(ctx + 8 * ctx_words.CALL) + tagged)
+    store_word(record + 8 * ctx_words.RECORD_CALL, load_word(ctx + 8 * ctx_words.CALL) + flags)
     store_word(record + 8 * ctx_words.RECORD_EPOCH, value)
     store_word(record + 8 * ctx_words.RECORD_FOUND, content)
     store_release(record + 8 * ctx_words.RECORD_TAKEN, 1)

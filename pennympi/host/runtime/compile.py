@@ -23,7 +23,7 @@ from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
 
 from ...arrays.dtypes import TABLE, DType
-from ...compile.arithmetic import CLOSE, OF_PARTIALS, PLUS, STEPS, TO_ELEMENTS
+from ...compile.arithmetic import OF_PARTIALS, PLUS, REDUCE_AND_DIVIDE, STEPS, TO_ELEMENTS
 from ...compile.bind import bind, call_source, is_tagged, parameters
 from ...compile.cache import announced, made_once
 from ...compile.digest import kernel_hash
@@ -101,8 +101,8 @@ def load(data: bytes) -> Loaded:
     head, _, code = data.partition(b"\n")
     entry, names, needs = json.loads(head)
     cpu_target.target_context.codegen()  # makes LLVM know this CPU and the functions of Numba
-    # Symbols are added in two steps: first those of Numba's memory manager, which all code names, and only if that is
-    # not enough all others, which takes long.
+    # Symbols are added in two steps: first those of Numba's memory manager, to which all code refers; then, only if a
+    # symbol is still missing, all others, which takes long.
     for add_symbols in (partial(rtsys.initialize, cpu_target.target_context), cpu_target.target_context.refresh):
         if not all(map(llvm.address_of_symbol, needs)):
             add_symbols()
@@ -132,7 +132,7 @@ def as_function(loaded: Loaded, name: str) -> Callable[..., None]:
 
 
 def implementations(kernel: Callable[..., Any], dtype: DType | None) -> dict[str, Any]:
-    """The implementations of all primitives; those of ``load``, ``store`` and ``real`` only for a dtype."""
+    """The implementations of all primitives; without a dtype, ``load``, ``store`` and ``real`` have none."""
     return IMPLEMENTATIONS | (TAGGED_IMPLEMENTATIONS if is_tagged(kernel) else {}) | (accessors(dtype) if dtype else {})
 
 
@@ -193,7 +193,7 @@ def loop_words(dtype: DType, op: str, residual: bool) -> list[int]:
     words = [loop_address(step, dtype, op) for step in STEPS]
     words += [dtype.item_bytes, dtype.acc_bytes]
     if residual:
-        steps = (CLOSE, op), ("reduce_and_round", "sum"), (PLUS, "sum")
+        steps = (REDUCE_AND_DIVIDE, op), ("reduce_and_round", "sum"), (PLUS, "sum")
         words += [loop_address(step, dtype, step_op) for step, step_op in steps]
     return words
 
@@ -201,13 +201,13 @@ def loop_words(dtype: DType, op: str, residual: bool) -> list[int]:
 @cache
 def loop_address(step: str, dtype: DType, op: str) -> int:
     """Address of the compiled element loop of a step of a reduction."""
-    if step == CLOSE and op != "avg":
+    if step == REDUCE_AND_DIVIDE and op != "avg":
         step = "reduce"
     if step == "reduce_partials" and dtype.acc_bytes != dtype.item_bytes and dtype.kind in "fb":
         dtype = TABLE["float32"]  # partials of the 16-bit floats are float32
     if dtype.acc_bytes == dtype.item_bytes:
-        step = {**OF_PARTIALS, CLOSE: "reduce_and_round", PLUS: "reduce"}.get(step, step)
-    if step not in (*TO_ELEMENTS, CLOSE) and op == "avg":
+        step = {**OF_PARTIALS, REDUCE_AND_DIVIDE: "reduce_and_round", PLUS: "reduce"}.get(step, step)
+    if step not in (*TO_ELEMENTS, REDUCE_AND_DIVIDE) and op == "avg":
         op = "sum"  # avg differs from sum only in its last step
     if step == "to_partials":
         op = "sum"

@@ -19,7 +19,7 @@ GAVE_UP = ctx_words.GAVE_UP
 class HostKernel:
     """A compiled kernel, and the words that ``ctx`` must hold while it runs.
 
-    residual: its calls pass a residual, which other element loops add
+    residual: True if its calls pass a residual, for which a reduction has more element loops
     many_blocks: a launch may have more than one block
     """
 

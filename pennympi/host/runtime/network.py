@@ -98,25 +98,25 @@ class Channel:
         self.address = words.ctypes.data
         bases = job.gather(base, "start of a channel between nodes")
         self._sources = [pe for pe in range(job.n_pes) if pe not in job.control.pes]
-        n_far, null = len(self._sources), MPI.REQUEST_NULL
-        self._requests = np.full(2 * n_far + remote.N_SLOTS + 1, _handle(null), f"u{MPI._sizeof(null)}")
+        n_remote, null = len(self._sources), MPI.REQUEST_NULL
+        self._requests = np.full(2 * n_remote + remote.N_SLOTS + 1, _handle(null), f"u{MPI._sizeof(null)}")
         for word, value in {
             remote.PROCESS: self._process.address,
             remote.COMM: _handle(job.comm),
             remote.BYTE: _handle(MPI.BYTE),
             remote.REQUEST_BYTES: self._requests.itemsize,
-            remote.N_SOURCES: n_far,
+            remote.N_SOURCES: n_remote,
         }.items():
             words[word] = value
-        self._in = np.zeros((n_far, remote.SLOT_BYTES), np.uint8)
+        self._in = np.zeros((n_remote, remote.SLOT_BYTES), np.uint8)
         self._arrays = {
             remote.STATUS: np.zeros(STATUS_BYTES, np.uint8),
             remote.IN: self._in,
             remote.IN_REQUESTS: self._requests,
             remote.SOURCES: np.array(self._sources, np.int64),
-            remote.ANSWERS: self._requests[n_far:],
+            remote.ANSWERS: self._requests[n_remote:],
             remote.OUT: np.zeros((remote.N_SLOTS, remote.SLOT_BYTES), np.uint8),
-            remote.OUT_REQUESTS: self._requests[2 * n_far :],
+            remote.OUT_REQUESTS: self._requests[2 * n_remote :],
             remote.LARGE_REQUEST: self._requests[-1:],
             remote.MOVED: np.array(bases, np.int64) - base,
         }

@@ -15,6 +15,7 @@ from ...job import liveness
 from ...job.job import Job, open_jobs
 from ...job.process import Process
 from ...settings import setting
+from ...units import counted
 from ...wall_time import timed
 from ..device import interrupts
 from ..device.waits import SPINS_BEFORE_SLEEP, SPINS_WHERE_CORES_ARE_SHARED
@@ -28,7 +29,7 @@ def shared_cores(processes: Sequence[Process], affinities: Sequence[set[int]]) -
         own = [cores for process, cores in zip(processes, affinities, strict=True) if process.machine == machine]
         n_cores = len(set().union(*own))
         if len(own) > n_cores:
-            return f"{len(own)} PEs share {n_cores} core{'s' * (n_cores > 1)}"
+            return f"{len(own)} PEs share {counted(n_cores, 'core')}"
     return ""
 
 

@@ -18,27 +18,21 @@ from ...memory.workspace import make_workspace
 from .decomposition import Decomposition
 from .messages import Ways, messages_of
 
-DIRECT_MIN_BYTES = {
-    "host": 1 << 16,
-    "cuda": 1 << 20,
-    "simulated": 1 << 9,
-}  # of a message that goes straight into the neighbour's field
-# Of its lines.  A shorter line shares a cache line with points that the neighbour computes, so the cache line travels
-# twice; and it fills a part of an NVLink packet only.
+# A message goes straight into the neighbour's field if it and its lines have at least these sizes.
+DIRECT_MIN_BYTES = {"host": 1 << 16, "cuda": 1 << 20, "simulated": 1 << 9}
+# A shorter line shares a cache line with points that the neighbour computes, so the cache line travels twice; and it
+# fills only a part of an NVLink packet.
 DIRECT_MIN_LINE_BYTES = 64
-PART_BYTES = {
-    "host": 1 << 14,
-    "cuda": 1 << 12,
-    "simulated": 1 << 8,
-}  # that one block moves, unless the message is smaller
+PART_BYTES = {"host": 1 << 14, "cuda": 1 << 12, "simulated": 1 << 8}  # the bytes that one block moves
 
 
 class Halos:
-    """An exchange of fields, views of symmetric arrays, whose memory is given back after this object's end.
+    """The halos of fields, and a workspace for their exchange, which is released with this object.
 
-    Making one is collective.  Raises ValueError where the PEs give different arrays, SymmetricHeapExhausted.
-    most_blocks: blocks of a launch that may exchange; 0: as many as the backend allows
-    halo: what kernels take;  blocks: of a launch that uses them all;  text: describes it, the same on every PE
+    Making one is collective.  Raises ValueError if the PEs give different arrays, SymmetricHeapExhausted.
+    most_blocks: the most blocks of a launch that exchange; 0: as many as the backend allows
+    halo: the record that kernels take;  blocks: number of blocks of a launch
+    text: describes the exchange, the same on every PE
     """
 
     def __init__(
@@ -56,29 +50,29 @@ class Halos:
         context.guard.enter(self.text)
         by_pointer = [backend.peers.by_pointer[pe] for pe in range(job.n_pes)]
         places = [context.arrays.locate(view.address, 1) for view in views]
-        facts = job.gather((by_pointer, places, max_blocks), "halo exchange")
-        if any(theirs != places for _, theirs, _ in facts):
-            raise ValueError("the PEs give different fields: all plan the exchange of the same arrays in the same order")
+        replies = job.gather((by_pointer, places, max_blocks), "halo exchange")
+        if any(places_of_pe != places for _, places_of_pe, _ in replies):
+            raise ValueError("the PEs give different fields: give the same arrays in the same order on every PE")
         least_bytes = DIRECT_MIN_BYTES[backend.name], DIRECT_MIN_LINE_BYTES
-        ways = Ways([reached for reached, *_ in facts], context.topology, *least_bytes)
+        ways = Ways([by_pointer_of_pe for by_pointer_of_pe, *_ in replies], context.topology, *least_bytes)
         messages = messages_of(grid, job.me, views, corners, ways)
-        most = min(blocks for *_, blocks in facts) // max(1, messages.most_rows)
-        pieces = max(1, min(most, -(-messages.largest_bytes // PART_BYTES[backend.name])))
-        n_signals, n_rows = messages.n_numbers * pieces * SIGNAL_WORDS, messages.most_rows * pieces
-        inbox_bytes, words = messages.inbox_bytes, messages.words(pieces)
+        most = min(blocks for *_, blocks in replies) // max(1, messages.most_rows)
+        parts = max(1, min(most, -(-messages.largest_bytes // PART_BYTES[backend.name])))
+        n_signals, n_rows = messages.n_numbers * parts * SIGNAL_WORDS, messages.most_rows * parts
+        inbox_bytes, words = messages.inbox_bytes, messages.words(parts)
         workspace, release = context.workspaces.kept_for_plan(
             lambda: make_workspace(backend, job, 2 * inbox_bytes, inbox_bytes, n_signals, n_rows, words)
         )
         weakref.finalize(self, release).atexit = False
         memory = (workspace.inbox, workspace.outbox, workspace.signals, workspace.epochs)
-        self.halo = Halo(job.me, workspace.peer_table, len(messages.rows) * pieces, *memory, inbox_bytes)
+        self.halo = Halo(job.me, workspace.peer_table, len(messages.rows) * parts, *memory, inbox_bytes)
         self.blocks = min(self.halo.n_rows, max_blocks)
 
 
 def plan_exchange(
     context: CollectiveContext, grid: Decomposition, views: Sequence[ArrayView], kept: Sequence[Any], corners: bool
 ) -> Plan:
-    """A plan that exchanges the halos of fields.  Collective.  Raises as ``Halos``."""
+    """A plan that exchanges the halos of fields.  Collective.  Raises as ``Halos``.  kept: the arrays of the fields"""
     backend, halos = context.backend, Halos(context, grid, views, corners)
     halo, tag = halos.halo, tag_of(halos.text) << EPOCH_BITS
     work = (halo.inbox, halo.outbox, halo.signals, halo.epochs, halo.rows, halo.inbox_bytes, tag)

@@ -13,7 +13,7 @@ from ...call_guard import check_pe
 from ...collectives.base import CollectiveContext
 from ...job.on_all import on_all
 from ...memory.symmetric import Storage
-from ..sweep.arguments import Wanted, checked
+from ..sweep.arguments import SweepArguments, checked
 from ..sweep.sweep import Sweep
 from .decomposition import Decomposition, Sizes, with_halo
 from .exchange import plan_exchange
@@ -23,22 +23,23 @@ from .messages import points_of
 from .overlap import Overlap, boxes_of, overlapped
 
 AXES = "xyz"
-PLAIN = (int, float, str, np.number)  # what ``save`` keeps beside fields
+PLAIN = (int, float, str, np.number)  # types of the values that ``save`` writes beside fields
 Side = str  # "x-", "x+", "y-", "y+", "z-", "z+": an axis and a direction
 
 
 class Grid:
     """A grid of one to three dimensions over the PEs of a team; made by ``team.grid``.
 
-    shape:    points of the whole grid, by dimension, as all the following
-    dims:     PEs;  coords: where this PE is among them
-    periodic: whether the last point lies beside the first
-    halo:     points that this PE keeps of each neighbour's, on both sides
-    first:    global index of this PE's first own point;  own: this PE's own points
+    shape:    number of points of the whole grid, by dimension, as all the following
+    dims:     number of PEs;  coords: place of this PE
+    periodic: True if the first and the last point are neighbours
+    halo:     number of points of each neighbour that this PE keeps, on both sides
+    first:    global index of this PE's first own point;  own: number of this PE's own points
     local:    shape of this PE's arrays: own + 2 * halo
 
-    The first dimension is x, and the last one is contiguous in memory.  A side is an axis and a direction, such as "x-".
-    The PEs of a node have a compact part of the grid, so that coords need not follow the order of the PEs.
+    Dimension 0 is x, 1 is y, 2 is z; the last dimension is contiguous in memory.  A side is an axis and a direction:
+    "x-" is the side of lower indices of dimension 0.
+    The PEs of a node have a compact part of the grid, so coords need not follow the order of the PEs.
     """
 
     def __init__(
@@ -61,20 +62,20 @@ class Grid:
     def empty(self, dtype: DTypeLike = DEFAULT) -> NewArray:
         """A symmetric array of shape ``local``, not set: numpy.ndarray on the host, cupy.ndarray on a GPU.  Collective.
 
-        Its rows are padded (``strides``), so that each row's first own point lies on a multiple of 64 bytes.
+        Its rows are padded (``strides``), so that the address of each row's first own point is a multiple of 64 bytes.
         Raises as ``Team.empty``.  ``Team.free`` frees it.
         """
         self._context.guard.check_open()
         return self._context.arrays.empty(self.local, dtype, self._storage(dtype_of(dtype)))
 
     def full(self, value: Number, dtype: DTypeLike = None) -> NewArray:
-        """An array as ``empty`` makes, each point of which, halo included, is ``value``.  Collective.  Raises as
+        """An array as of ``empty``, with ``value`` at every point and in the halo.  Collective.  Raises as
         ``Team.full``."""
         array, arrays = self.empty(dtype_of_value(value) if dtype is None else dtype), self._context.arrays
         return arrays.set(array, lambda: self._context.backend.heap.fill(arrays.whole(array), scalar(value, array.dtype)))
 
     def zeros(self, dtype: DTypeLike = DEFAULT) -> NewArray:
-        """An array as ``empty`` makes, of zeros.  Collective.  Raises as ``Team.zeros``."""
+        """An array as of ``empty``, of zeros.  Collective.  Raises as ``Team.zeros``."""
         return self.full(0, dtype)
 
     def interior(self, u: Any) -> Any:
@@ -86,30 +87,30 @@ class Grid:
         return self._array(u)[self._points(self._step(side))]
 
     def halo_of(self, u: Any, side: Side) -> Any:
-        """The points beyond a side: a view.  Raises ValueError (shape, side).
+        """The halo beyond a side: a view.  Raises ValueError (shape, side).
 
-        Where the grid ends there, no exchange changes them: they hold the boundary's values.
+        At the end of the grid no exchange changes the halo: it holds the values of the boundary.
         """
         return self._array(u)[self._points(self._step(side), in_halo=True)]
 
     def neighbour(self, side: Side) -> int | None:
-        """The PE beyond a side; None where the grid ends.  Raises ValueError (side)."""
+        """The PE beyond a side; None at the end of the grid.  Raises ValueError (side)."""
         return self._parts.neighbour(self._context.job.me, self._step(side))
 
     def coordinates(self) -> tuple[NewArray, ...]:
         """The global indices of the own points, an array of int64 for each dimension, as numpy.ogrid gives them."""
-        every = np.ogrid[self._parts.part(self._context.job.me)]
-        return tuple(device_array(self._context.backend, one, TABLE["int64"]) for one in every)
+        indices = np.ogrid[self._parts.part(self._context.job.me)]
+        return tuple(device_array(self._context.backend, along, TABLE["int64"]) for along in indices)
 
     # Exchange --------------------------------------------------------------------------
     def plan_exchange(self, *fields: Array, corners: bool = False) -> Plan:
         """A plan that copies the neighbours' points to the halos of all fields, in one launch.  Collective.
 
         fields:  arrays that ``empty``, ``full`` or ``zeros`` of this grid returned, of any dtypes
-        corners: also the points of the halo where two or three sides meet, from the PEs across edges and corners; where
-                 the grid ends, what a neighbour has beyond its end
-        Raises TypeError, ValueError (no field; not an array of this grid; the same twice; PEs differ),
-        SymmetricHeapExhausted, and when it is called PeerTimeout.
+        corners: True: also copy the halo's points where two or three sides meet, from the PEs across edges and corners,
+                 and the neighbours' halo at the ends of the grid
+        Raises TypeError, ValueError (no field; an array of another grid; an array given twice; different arrays on the
+        PEs), SymmetricHeapExhausted.  A call of the plan raises PeerTimeout.
         """
         return plan_exchange(self._context, self._parts, self._fields(fields), fields, bool(corners))
 
@@ -120,11 +121,13 @@ class Grid:
                 for part in parts:
                     step(part.first, part.stop, stream=part.stream)
 
-        The parts are the own points: first those that neighbours wait for, then, while they travel, all others.  After
-        the block, what is put in ``stream`` comes after all of it.
-        exchange: of the field that is computed;  stream: of the points that no neighbour waits for; None: the current one
-        split: False is one part, all own points, and then the exchange: what it would be without overlap
-        Raises RuntimeError at the end of the block if not all parts were taken.
+        The first parts are the own points that neighbours wait for; the last part is all other own points, which the
+        program computes while the first parts travel.  After the block, ``stream`` is ordered after all parts and the
+        exchange.
+        exchange: plan of the exchange of the field that is computed
+        stream:   stream of the last part; None: the current stream
+        split:    False: one part of all own points, then the exchange, to measure the gain of overlap
+        Raises RuntimeError at the end of the block if the program did not take all parts.
         """
         self._context.guard.check_open()
         stream = self._context.backend.streams.current() if stream is None else stream
@@ -151,30 +154,30 @@ class Grid:
         """A plan of ``sweeps`` sweeps, each of which replaces every point by the formula's value.  Collective.
 
         formula: a plain function of scalars of the fields' dtype: the point, then its neighbours, dimension by dimension,
-                 minus before plus, then ``args``, then the value of the field in ``fields`` at the point.  Of +, -, *, /,
-                 abs and math.sqrt, but not of ** or math.exp, the result has NumPy's bits in the formula's order, on any
-                 number of PEs, by every engine
-        u, v:    fields of this grid, float32 or float64: u holds the start of each call and, after an even number of
-                 sweeps, the result, so that the next call goes on; where the grid ends, the halo of both holds the fixed
-                 values beside the last points
-        norm:    True: compute the L2 norm of the change of the last sweep; "every": those of all sweeps.  The PEs' parts
-                 must begin at multiples of 8 points along the last dimension, as ``Team.grid`` cuts them if it can
-        fields:  one field of coefficients, which is read only
-        engine:  "plain", "blocked", "resident", or "auto": the one that is predicted to be the fastest
-        depth:   sweeps from one exchange of halos to the next; None: the engine chooses.  It needs a halo of as many
-                 points, except for the resident engine, which has halos of its own
+                 minus before plus, then ``args``, then the value of the field in ``fields`` at the point.  A formula of
+                 +, -, *, /, abs and math.sqrt, without ** and math.exp, has NumPy's bits, on any number of PEs and by
+                 every engine
+        u, v:    fields of this grid, float32 or float64.  u holds the start of each call and, after an even number of
+                 sweeps, the result, so that the next call continues from it.  At the ends of the grid, the halos of both
+                 hold the fixed values of the boundary
+        norm:    True: compute the L2 norm of the change of the last sweep; "every": the norms of all sweeps.  The PEs'
+                 parts must begin at multiples of 8 points along the last dimension, as ``Team.grid`` cuts them if it can
+        fields:  one field of coefficients, which sweeps only read
+        engine:  "plain", "blocked", "resident", or "auto": the engine that is predicted to be the fastest
+        depth:   number of sweeps between two exchanges of halos; None: the engine chooses.  The grid's halo must be at
+                 least as wide, except for the resident engine on GPUs, which has its own halos
         Raises on every PE TypeError, KernelError (a mistake in the formula's text), ValueError, Unsupported (dtype; an
-        engine that can't run here), SymmetricHeapExhausted, and when it is called PeerTimeout.
+        engine that can't run here), SymmetricHeapExhausted.  A call of the plan raises PeerTimeout.
         """
 
-        def check() -> tuple[Wanted, list[ArrayView]]:
-            views = [self._field(one) for one in (u, v, *fields)]
+        def check() -> tuple[SweepArguments, list[ArrayView]]:
+            views = [self._field(u_or_v) for u_or_v in (u, v, *fields)]
             return checked(self._parts, formula, views, args, sweeps, norm, engine, depth), views
 
         self._context.guard.check_open()
         try:
-            wanted, checked_views = on_all(self._context.job, "plan of sweeps", check, lambda made: made[0].text)
-            return Sweep(self._context, self._parts, self._plan_allreduce, wanted, checked_views)
+            arguments, checked_views = on_all(self._context.job, "plan of sweeps", check, lambda result: result[0].text)
+            return Sweep(self._context, self._parts, self._plan_allreduce, arguments, checked_views)
         except (TypeError, ValueError) as error:
             raise error.with_traceback(None) from None
 
@@ -187,25 +190,25 @@ class Grid:
         self._context.guard.check_open()
         return self._whole.gather(self._field(u), check_pe(root, self._context.job.n_pes, "root"))
 
-    def save(self, path: str | Path, **given: Array | Number | str) -> None:
-        """Write fields to an HDF5 file, a dataset of shape ``shape`` each, by their names; and numbers and texts, which
-        ``load`` returns.  Collective.
+    def save(self, path: str | Path, **values: Array | Number | str) -> None:
+        """Write fields to an HDF5 file, each as a dataset of shape ``shape`` with the argument's name; and numbers and
+        texts, which ``load`` returns.  Collective.
 
-        Beside it comes an XDMF file, u.h5.xdmf of u.h5, which ParaView opens: coordinates are indices, and the last
-        dimension is ParaView's x.  The file appears when it is complete, and replaces an older one only then.
-        Raises on every PE TypeError, ValueError, or OSError where PE 0 can't write the file.
+        Also writes an XDMF file, u.h5.xdmf for u.h5, which ParaView opens: coordinates are indices, and the last
+        dimension is ParaView's x.  An older file stays until the new file is complete.
+        Raises on every PE TypeError, ValueError, or OSError if PE 0 can't write the file.
         """
         self._context.guard.check_open()
-        plain = {name: one for name, one in given.items() if isinstance(one, PLAIN)}
-        fields = {name: self._field(one) for name, one in given.items() if name not in plain}
+        plain = {name: value for name, value in values.items() if isinstance(value, PLAIN)}
+        fields = {name: self._field(value) for name, value in values.items() if name not in plain}
         self._whole.save(Path(path), fields, plain)
 
     def load(self, path: str | Path, **fields: Array) -> dict[str, Any]:
-        """Set the own points of fields to those of a file that ``save`` wrote, on any number of PEs.  Collective.
+        """Set the own points of fields from a file that ``save`` wrote, on any number of PEs.  Collective.
 
-        Returns the numbers and texts of the file by their names, as PE 0's ``save`` was given them.
-        Raises on every PE TypeError, ValueError (no such dataset; another shape or dtype), or OSError where a PE can't
-        read the file.
+        Returns the numbers and texts of the file by name, as PE 0 passed them to ``save``.
+        Raises on every PE TypeError, ValueError (no such dataset; another shape or dtype), or OSError if a PE can't read
+        the file.
         """
         self._context.guard.check_open()
         return self._whole.load(Path(path), {name: (u, self._field(u)) for name, u in fields.items()})
@@ -214,7 +217,7 @@ class Grid:
     def _array(self, u: Any) -> Any:
         """``u``.  Raises ValueError unless it has the shape of this PE's part."""
         if getattr(u, "shape", None) != self.local:
-            raise ValueError(f"an array of this grid has shape {self.local} here, not {getattr(u, 'shape', None)}")
+            raise ValueError(f"an array of this grid has shape {self.local} on this PE, not {getattr(u, 'shape', None)}")
         return u
 
     def _fields(self, fields: Sequence[Any]) -> list[ArrayView]:
@@ -222,9 +225,9 @@ class Grid:
         self._context.guard.check_open()
         views = [self._field(u) for u in fields]
         if not views:
-            raise ValueError("an exchange takes one field at least")
+            raise ValueError("an exchange takes at least one field")
         if len({view.address for view in views}) < len(views):
-            raise ValueError("an exchange takes each field once")
+            raise ValueError("an exchange got a field twice: give each field once")
         return views
 
     def _field(self, u: Any) -> ArrayView:
@@ -234,12 +237,12 @@ class Grid:
         self._array(u)
         if not arrays.holds(view) or arrays.storage(u) != self._storage(view.dtype):
             raise ValueError(
-                "a field is an array that grid.empty, grid.full or grid.zeros returned: peers write its halo"
+                "a field must be an array that this grid's empty, full or zeros returned: peers write its halo"
             )
         return view
 
     def _storage(self, dtype: DType) -> Storage:
-        """How this PE's fields of a dtype lie in memory."""
+        """The place of this PE's fields of a dtype in their allocation."""
         layout = layout_of(self._parts, self._context.job.me, dtype.item_bytes)
         return Storage(layout.number, layout.first, layout.strides, with_halo(self._parts.most, self.halo))
 
@@ -247,7 +250,7 @@ class Grid:
         return points_of(self._parts, self._context.job.me, step, in_halo)
 
     def _step(self, side: Side) -> Sizes:
-        """Where the neighbour at a side lies.  Raises ValueError."""
+        """The step to the neighbour at a side, by dimension.  Raises ValueError."""
         n = len(self.shape)
         known = [axis + sign for axis in AXES[:n] for sign in "-+"]
         if side not in known:

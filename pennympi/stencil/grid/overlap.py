@@ -1,4 +1,4 @@
-"""Computing a field in parts, so that its exchange runs beside the computation."""
+"""The computation of a field in parts, beside which the exchange of its halos runs."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -8,14 +8,14 @@ from ...annotations import Plan
 from ...backend import Backend
 from .decomposition import Decomposition, Sizes
 
-Corners = tuple[Sizes, Sizes]  # the first point of a box, and the first one after its last, by dimension
+Corners = tuple[Sizes, Sizes]  # the first index of a box, and the index after its last point, by dimension
 
 
 class Part(NamedTuple):
-    """Own points of an array with halo.
+    """A box of own points.
 
-    first, stop: local indices of the first point, and of the one after the last, by dimension
-    stream:      where they are to be computed
+    first, stop: first index in an array with halo, and the index after the last point, by dimension
+    stream:      stream on which the program computes the points
     """
 
     first: Sizes
@@ -24,7 +24,7 @@ class Part(NamedTuple):
 
     @property
     def slices(self) -> tuple[slice, ...]:
-        """The part of an array: u[part.slices]."""
+        """The slices of the part: u[part.slices]."""
         return tuple(map(slice, self.first, self.stop))
 
     @property
@@ -39,7 +39,7 @@ Overlap = AbstractContextManager[Iterator[Part]]
 def overlapped(
     backend: Backend, push: Any, boxes: list[Corners], exchange: Plan, stream: Any
 ) -> Iterator[Iterator[Part]]:
-    """What ``Grid.overlap`` returns.  push: the stream of the exchange, and of all boxes but the last"""
+    """The context of ``Grid.overlap``.  push: the stream of the exchange, and of all boxes except the last box"""
     ended = False
 
     def parts() -> Iterator[Part]:
@@ -57,11 +57,13 @@ def overlapped(
 
     yield parts()
     if not ended:
-        raise RuntimeError("grid.overlap: the loop over the parts ended before the last one, so the field has gaps")
+        raise RuntimeError(
+            "grid.overlap: the loop over the parts ended before the last part, so the field has gaps: take all parts"
+        )
 
 
 def boxes_of(grid: Decomposition, me: int) -> list[Corners]:
-    """The own points that neighbours keep, in disjoint boxes, then the box of all others, which may be empty."""
+    """The own points that neighbours keep, in disjoint boxes, then the box of all other points, which may be empty."""
     low, high, boxes = list(grid.halo), [h + n for h, n in zip(grid.halo, grid.own(me), strict=True)], []
     for d, h in enumerate(grid.halo):
         before, after = grid.neighbours_along(me, d)

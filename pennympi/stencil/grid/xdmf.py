@@ -6,7 +6,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from ...arrays.dtypes import DType
 
-NUMBERS = {  # what the reader of ParaView takes as it is, as XDMF's type and bytes
+NUMBERS = {  # XDMF's type and bytes of the dtypes that ParaView reads
     "float32": ("Float", 4), "float64": ("Float", 8),
     "int8": ("Char", 1), "int16": ("Int", 2), "int32": ("Int", 4), "int64": ("Int", 8),
     "uint8": ("UChar", 1), "uint16": ("UInt", 2), "uint32": ("UInt", 4),
@@ -31,15 +31,15 @@ FIELD = """      <Attribute Name={name} Center="Node">
 
 
 def name_of(path: Path) -> Path:
-    """The XDMF file of an HDF5 file: u.h5.xdmf of u.h5."""
+    """Path of the XDMF file of an HDF5 file: u.h5.xdmf of u.h5."""
     return path.with_name(f"{path.name}.xdmf")
 
 
 def page(path: Path, shape: Sequence[int], dtypes: Mapping[str, DType]) -> str:
-    """The text of the XDMF file of an HDF5 file.  dtypes: of its datasets, all of which have this shape
+    """The text of the XDMF file of an HDF5 file.  shape: shape of all its datasets;  dtypes: their dtypes, by name
 
-    Coordinates are indices, and the last dimension is ParaView's x.  A field of fewer dimensions is one plane or one
-    line of three, which all readers take.  Fields of other dtypes than NUMBERS are left out.
+    Coordinates are indices, and the last dimension is ParaView's x.  A field of fewer than three dimensions becomes a
+    plane or a line in three dimensions, which all readers accept.  Fields of dtypes outside NUMBERS are left out.
     """
     text = " ".join(map(str, (*(1,) * (3 - len(shape)), *shape)))
     fields = ""

@@ -1,5 +1,5 @@
-"""A pass of a sweep on a CPU."""
+"""The kernel of passes on a CPU."""
 
-from .march import deepest, pass_kernel
+from .march import most_sweeps, pass_kernel
 
-__all__ = ["deepest", "pass_kernel"]
+__all__ = ["most_sweeps", "pass_kernel"]

@@ -1,7 +1,7 @@
-"""The values of eight groups (``kernels/sweep/norm.py``) at once: they lie where LLVM finds few vector instructions.
+"""The values of eight groups (``kernels/sweep/norm.py``) at once, by shuffles that LLVM would not find by itself.
 
-A half of a group has 16 bytes, so a vector of 64 bytes holds four, in four places.  Vectors are transposed within these
-places: element k of each half comes to vector k.  Then the squares are added up place by place.
+Half a group has 16 bytes, so a vector of 64 bytes holds four halves, in four places.  The vectors are transposed inside
+the places: element k of each half moves to vector k.  Then the squares of the vectors are added up.
 """
 
 from functools import cache
@@ -17,16 +17,16 @@ from ...compile.arithmetic import element_type
 from ...compile.unroll import Static
 from ...kernels.sweep.norm import GROUP_BYTES
 
-MOST_POINTS = 1024  # of a call: the values of their groups, and five such rows, lie in the first-level cache
+MOST_POINTS = 1024  # points of a call: the values of their groups, and five rows of them, fit into the first-level cache
 VECTORS, VECTOR_BYTES = 4, 64
 GROUPS = VECTORS * VECTOR_BYTES // GROUP_BYTES
 
 
 @cache
 def group_accessors(dtype: str) -> Static[tuple[Any, Any]]:
-    """``room()``: the address of memory for the values of the groups of MOST_POINTS points, the function's own.
+    """``room()``: address of stack memory of the calling function for the values of the groups of MOST_POINTS points.
 
-    ``write_groups(values, new, old)``: the values of the GROUPS groups of new - old that begin there.
+    ``write_groups(values, new, old)``: write the values of GROUPS groups of new - old, which begin at these addresses.
     """
     element, item_bytes = element_type(TABLE[dtype]), TABLE[dtype].item_bytes
     n, half = VECTOR_BYTES // item_bytes, GROUP_BYTES // item_bytes // 2
@@ -42,30 +42,30 @@ def group_accessors(dtype: str) -> Static[tuple[Any, Any]]:
     @intrinsic
     def write_groups(typing, values, new, old):
         def code(context, b, signature, args):
-            at, *rows = (b.inttoptr(arg, ir.PointerType(vector)) for arg in args)
-            places = [ir.Constant(ir.IntType(64), k) for k in range(VECTORS)]
-            x, y = ([b.load(b.gep(row, [k]), align=item_bytes) for k in places] for row in rows)
-            changes = [b.fsub(*one) for one in zip(x, y, strict=True)]
+            to, *rows = (b.inttoptr(arg, ir.PointerType(vector)) for arg in args)
+            indices = [ir.Constant(ir.IntType(64), k) for k in range(VECTORS)]
+            x, y = ([b.load(b.gep(row, [k]), align=item_bytes) for k in indices] for row in rows)
+            changes = [b.fsub(*pair) for pair in zip(x, y, strict=True)]
             sums = [sum_of(b, changes[k : k + half]) for k in range(0, VECTORS, half)]
             first, second = (b.shuffle_vector(sums[0], sums[-1], mask(places_of(k))) for k in (0, 1))
             total = b.fadd(first, second)
-            b.store(total, b.bitcast(at, ir.PointerType(total.type)), align=item_bytes)
+            b.store(total, b.bitcast(to, ir.PointerType(total.type)), align=item_bytes)
             return context.get_dummy_value()
 
         return types.void(*[types.int64] * 3), code
 
     def sum_of(b, changes):
-        """``half_sum`` of each half; that in place p of vector k comes to element k of place p."""
+        """``half_sum`` of each half; the sum of place p of vector k is element k of place p."""
         name = f"llvm.fma.v{n}f{8 * item_bytes}"
         fma = cgutils.get_or_insert_function(b.module, ir.FunctionType(vector, [vector] * 3), name)
-        first, *others = transposed(b, changes, 1)
+        first, *rest = transposed(b, changes, 1)
         total = b.fmul(first, first)
-        for x in others:
+        for x in rest:
             total = b.call(fma, (x, x, total))
         return total
 
     def transposed(b, vectors, width):
-        """Vectors of the first elements of all halves, of the second ones, .., from runs of ``width`` of a number."""
+        """Vector k of the result has element k of all halves.  width: number of elements that are in order already"""
         if len(vectors) == 1:
             return vectors
         pairs = list(zip(vectors[::2], vectors[1::2], strict=True))
@@ -73,17 +73,17 @@ def group_accessors(dtype: str) -> Static[tuple[Any, Any]]:
         return transposed(b, lower, 2 * width) + transposed(b, upper, 2 * width)
 
     def merged(width, start):
-        """Runs of two vectors in turn, in each place of a half from its element ``start`` on."""
+        """The mask that takes runs of ``width`` elements of two vectors in turn, from element ``start`` of each half."""
         runs = [n * (j // width % 2) + j // (2 * width) * width + j % width + start for j in range(half)]
-        return [place + one for place in range(0, n, half) for one in runs]
+        return [place + element for place in range(0, n, half) for element in runs]
 
     def places_of(side):
-        """Where the sums of one half of all groups are, of a vector two each."""
+        """The mask that takes the sums of the first (0) or second (1) half of each group, two groups a vector."""
         return [(k // half) * n + (2 * (g % 2) + side) * half + k % half for g in range(GROUPS) for k in (g // 2,)]
 
     return room, write_groups
 
 
 def mask(places):
-    """Of a shuffle."""
+    """The mask of a shuffle as a constant."""
     return ir.Constant(ir.VectorType(ir.IntType(32), len(places)), places)

@@ -1,11 +1,11 @@
-"""T sweeps of a box for one trip through memory: T levels march down the first dimension, each one plane after another.
+"""T sweeps of a box in one trip through memory: T levels go along the first dimension, plane after plane.
 
-    level 0 (old)      x x x x x x x o o        Plane x of a level is computed when plane x + 1 of the level before it is
-    level 1            x x x x x x o            there.  Of the levels between, only three planes are kept.  The box is
-    level 2 (new)      x x x x x o              cut into tiles, for these planes to stay in the second-level cache.
+    level 0 (old)      x x x x x x x o o        Plane x of a level is computed after plane x + 1 of the previous level.
+    level 1            x x x x x x o            Of the levels between, three planes are kept.  The box is cut into tiles,
+    level 2 (new)      x x x x x o              so that these planes stay in the second-level cache.
 
-Level s of T needs T - s more points than the tile on each side.  A point outside of ``live`` has its old value at all
-levels: it is read from ``old``, but for those at the ends of a row, which are copied to it.
+Level s of T needs T - s more points than the tile on each side.  A point outside ``live`` has its old value at all
+levels.  It is read from ``old``, except for the points at the ends of a row, which are copied to the row of each level.
 """
 
 from functools import cache
@@ -22,22 +22,22 @@ from .rows import row_accessors
 from .squares import add_row_squares
 
 LINE_BYTES = 64
-LEAST_ROW_BYTES = 1024  # of a tile's row, unless that of the box is shorter
-CACHE_BYTES = 1280 << 10  # of the planes of a tile, which stay in a second-level cache of 2 MiB
+LEAST_ROW_BYTES = 1024  # the least bytes of a tile's row, unless the row of the box is shorter
+CACHE_BYTES = 1280 << 10  # bytes of the planes of a tile, which stay in a second-level cache of 2 MiB
 
 
 class Plane(NamedTuple):
-    """A plane of a level.  origin: address of its point (y, z) = (0, 0);  row: elements from a row to the next"""
+    """A plane of a level.  origin: address of its point (y, z) = (0, 0);  row: elements from a row to the next row"""
 
     origin: int
     row: int
 
 
 class Rows(NamedTuple):
-    """Addresses of the point z = 0 of rows: the new one, the old one, its neighbours in x and y, the coefficients."""
+    """Addresses of the point z = 0 of rows: of the new row, the old row, its neighbours in x and y, the coefficients."""
 
     new: int
-    here: int
+    old: int
     x: tuple[int, int]
     y: tuple[int, int]
     coefficient: int
@@ -46,10 +46,10 @@ class Rows(NamedTuple):
 class Tile(NamedTuple):
     """A part of a pass.
 
-    box, live: its points, and those that the formula applies to
-    depth:     sweeps;  quiet: how many of them have no norm
-    between:   where plane 0 of level 0 would be, if it were kept as the levels between are, three planes each
-    plane:     elements from one of these to the next
+    box, live: the points of the tile, and the points to which the formula applies
+    depth:     number of sweeps;  quiet: number of sweeps without a norm
+    between:   plane 0 of level 0 in scratch memory, if it were kept there as the levels between, three planes each
+    plane:     elements from a plane in scratch memory to the next plane
     """
 
     box: Box
@@ -60,8 +60,8 @@ class Tile(NamedTuple):
     plane: int
 
 
-def deepest(stencil: Stencil) -> int:
-    """Sweeps of a pass at most: more have gained nothing."""
+def most_sweeps(stencil: Stencil) -> int:
+    """The most sweeps of a pass: more sweeps were not faster."""
     return 8
 
 
@@ -77,17 +77,17 @@ def pass_kernel(stencil: Stencil, depth: int, norms: str, end: int, exchanges: b
 
 
 def most_points(stencil: Static[Stencil], depth):
-    """Points of a tile's row.
+    """The most points of a tile's row.
 
-    3 * depth + 1 planes fit into the cache: three of each level that is read, and one of the new field.  In three
-    dimensions these have 2 * depth rows at least, and more of rows that are shorter: longer rows are read faster.
+    3 * depth + 1 planes fit into the cache: three planes of each level that is read, and a plane of the new field.  In
+    three dimensions a plane has at least 2 * depth rows, and more rows only if they are shorter: long rows are faster.
     """
     rows = (3 * depth + 1) * (2 * depth if stencil.n_dims == 3 else 1)
     return max(CACHE_BYTES // rows, LEAST_ROW_BYTES) // LINE_BYTES * (LINE_BYTES // stencil.item_bytes)
 
 
 def plane_elems(stencil: Static[Stencil], depth, row):
-    """Elements of a plane of a tile, whose rows have ``row`` elements."""
+    """Number of elements of a plane of a tile.  row: number of elements of its rows"""
     if stencil.n_dims < 3:
         return row
     return max(CACHE_BYTES // ((3 * depth + 1) * LINE_BYTES) * (LINE_BYTES // stencil.item_bytes), 4 * depth * row)
@@ -99,21 +99,21 @@ def whole_lines(n, line):
 
 
 def margin(depth, line):
-    """Elements before and after a tile's points in a row of the levels between, read a point beyond whole lines, too."""
+    """Number of elements before and after a tile's points in a row of the levels between."""
     return whole_lines(depth, line) + line
 
 
 def share(n, most, line):
-    """How many of n points each part has, at most ``most``: equal parts, of whole lines but for the last."""
+    """Number of points of each part of n points, at most ``most``: equal parts of whole lines, except the last part."""
     return whole_lines((n + (n + most - 1) // most - 1) // ((n + most - 1) // most), line)
 
 
 def march(stencil: Static[Stencil], ctx, sweeps: Pass):
-    """The kernel: one machine code for all depths and norms.  Its cut is (sweeps, how many of them have no norm)."""
+    """The kernel, with one machine code for all depths and norms.  Its cut is (sweeps, sweeps without a norm)."""
     fields, box, live, cut, values, words, scratch = sweeps
     depth, quiet = cut.chunk, cut.lead
     item_bytes, line = stencil.item_bytes, LINE_BYTES // stencil.item_bytes
-    if stencil.n_dims == 2:  # the first dimension is x here
+    if stencil.n_dims == 2:  # dimensions y, z become x, z
         fields = SweepFields(fields.new, fields.old, fields.coefficient, fields.row, 0)
         box = Box(box.y0, box.y1, 0, 1, box.z0, box.z1)
         live = Box(live.y0, live.y1, 0, 1, live.z0, live.z1)
@@ -130,7 +130,7 @@ def march(stencil: Static[Stencil], ctx, sweeps: Pass):
 
 
 def sweep_tile(stencil: Static[Stencil], fields: SweepFields, tile: Tile, numbers, words):
-    """All levels of a tile."""
+    """Compute all levels of a tile."""
     box, live = tile.box, tile.live
     for front in range(box.x0 - tile.depth + 1, box.x1 + tile.depth - 1):
         for s in range(1, tile.depth + 1):
@@ -139,17 +139,17 @@ def sweep_tile(stencil: Static[Stencil], fields: SweepFields, tile: Tile, number
                 sweep_plane(stencil, fields, tile, (s, x), numbers, words)
 
 
-def sweep_plane(stencil: Static[Stencil], fields: SweepFields, tile: Tile, at, numbers, words):
-    """Plane x of level s, at = (s, x), and its part of the norm."""
-    box, live, (s, x) = tile.box, tile.live, at
+def sweep_plane(stencil: Static[Stencil], fields: SweepFields, tile: Tile, s_x, numbers, words):
+    """Compute plane x of level s, s_x = (s, x), and add its changes to the norm."""
+    box, live, (s, x) = tile.box, tile.live, s_x
     line, more = LINE_BYTES // stencil.item_bytes, tile.depth - s
     first, stop = max(box.z0 - more, live.z0), min(box.z1 + more, live.z1)
     start, size = first, stop - first
-    if more > 0:  # whole lines: what is too much is not read, but for the fixed values, which are put in its place
+    if more > 0:  # whole lines: their additional points are not read, except where fixed values then replace them
         start = box.z0 - whole_lines(box.z0 - first, line)
         size = whole_lines(stop - start, line)
     for y in range(max(box.y0 - more, live.y0), min(box.y1 + more, live.y1)):
-        rows = rows_at(stencil.item_bytes, fields, tile, at, y)
+        rows = rows_at(stencil.item_bytes, fields, tile, s_x, y)
         summed = s > tile.quiet and box.x0 <= x < box.x1 and box.y0 <= y < box.y1
         at_a_time = MOST_POINTS if summed else size
         for z in range(start, start + size, at_a_time):
@@ -157,31 +157,31 @@ def sweep_plane(stencil: Static[Stencil], fields: SweepFields, tile: Tile, at, n
             relax(stencil, rows, z, end - z, numbers)
             if summed:
                 level = words + (s - tile.quiet - 1) * LEVEL_BYTES
-                add_row_squares(stencil.dtype, level, rows.new, rows.here, max(z, box.z0), min(end, box.z1))
+                add_row_squares(stencil.dtype, level, rows.new, rows.old, max(z, box.z0), min(end, box.z1))
         if more > 0 and first == live.z0:
-            store(rows.new, first - 1, load(rows.here, first - 1))
+            store(rows.new, first - 1, load(rows.old, first - 1))
         if more > 0 and stop == live.z1:
-            store(rows.new, stop, load(rows.here, stop))
+            store(rows.new, stop, load(rows.old, stop))
 
 
-def rows_at(item_bytes: Static[int], fields: SweepFields, tile: Tile, at, y):
-    """The rows that a row of plane x of level s, at = (s, x), is computed from."""
-    (s, x), live = at, tile.live
-    new, here = plane_at(item_bytes, fields, tile, s, x), plane_at(item_bytes, fields, tile, s - 1, x)
+def rows_at(item_bytes: Static[int], fields: SweepFields, tile: Tile, s_x, y):
+    """Row y of plane x of level s, s_x = (s, x), and the rows from which it is computed."""
+    (s, x), live = s_x, tile.live
+    new, old = plane_at(item_bytes, fields, tile, s, x), plane_at(item_bytes, fields, tile, s - 1, x)
     fixed = plane_at(item_bytes, fields, tile, 0, x)
-    before, after = plane_at(item_bytes, fields, tile, s - 1, x - 1), plane_at(item_bytes, fields, tile, s - 1, x + 1)
-    below, above = here if y > live.y0 else fixed, here if y < live.y1 - 1 else fixed
+    x_minus, x_plus = plane_at(item_bytes, fields, tile, s - 1, x - 1), plane_at(item_bytes, fields, tile, s - 1, x + 1)
+    y_minus, y_plus = old if y > live.y0 else fixed, old if y < live.y1 - 1 else fixed
     return Rows(
         row_at(item_bytes, new, y),
-        row_at(item_bytes, here, y),
-        (row_at(item_bytes, before, y), row_at(item_bytes, after, y)),
-        (row_at(item_bytes, below, y - 1), row_at(item_bytes, above, y + 1)),
+        row_at(item_bytes, old, y),
+        (row_at(item_bytes, x_minus, y), row_at(item_bytes, x_plus, y)),
+        (row_at(item_bytes, y_minus, y - 1), row_at(item_bytes, y_plus, y + 1)),
         row_at(item_bytes, Plane(fields.coefficient + item_bytes * x * fields.plane, fields.row), y),
     )
 
 
 def plane_at(item_bytes: Static[int], fields: SweepFields, tile: Tile, s, x):
-    """Plane x of level s."""
+    """Plane x of level s, or of the old field if it is not live."""
     if s == 0 or x < tile.live.x0 or x >= tile.live.x1:
         return Plane(fields.old + item_bytes * x * fields.plane, fields.row)
     if s == tile.depth:
@@ -195,12 +195,12 @@ def row_at(item_bytes: Static[int], plane: Plane, y):
 
 
 def relax(stencil: Static[Stencil], rows: Rows, start, size, numbers):
-    """Some points of a row.  The first of two dimensions is x here, and y of the formula."""
+    """Compute ``size`` points of a row.  Of two dimensions the first is x in ``rows``, and y for ``apply``."""
     read, write, apart = row_accessors(stencil.dtype)
     apart()
     for z in range(start, start + size):
         along_x = (read(rows.x[0], z), read(rows.x[1], z)) if stencil.n_dims > 1 else ()
         along_y = (read(rows.y[0], z), read(rows.y[1], z)) if stencil.n_dims == 3 else along_x
-        here, ends = read(rows.here, z), (read(rows.here, z - 1), read(rows.here, z + 1))
+        u, along_z = read(rows.old, z), (read(rows.old, z - 1), read(rows.old, z + 1))
         coefficient = read(rows.coefficient, z) if stencil.has_coefficient else 0
-        write(rows.new, z, apply(stencil, here, (along_x, along_y, ends), numbers, coefficient))
+        write(rows.new, z, apply(stencil, u, (along_x, along_y, along_z), numbers, coefficient))

@@ -1,4 +1,4 @@
-"""Access to the elements of rows, for loops that the compiler makes of vector instructions."""
+"""Access to the elements of rows, for loops that the compiler vectorizes."""
 
 from functools import cache
 from typing import Any
@@ -16,9 +16,9 @@ from ...compile.unroll import Static
 def row_accessors(dtype: str) -> Static[tuple[Any, Any, Any]]:
     """``read(address, z)``, ``write(address, z, value)`` and ``apart()`` for a dtype.
 
-    A function that calls ``apart`` says that what it writes by ``write`` is nowhere among what it reads by ``read``: the
-    compiler need not compare the addresses.  It is not inlined, since that is true of one call only, and uses vectors as
-    long as the CPU has.
+    A function that calls ``apart`` promises that its writes do not overlap its reads, so the compiler need not compare
+    addresses.  The function is not inlined, because the promise holds for one call only, and its vectors are as long as
+    the CPU has.
     """
     number, element, item_bytes = getattr(types, dtype), element_type(TABLE[dtype]), TABLE[dtype].item_bytes
 
@@ -28,15 +28,15 @@ def row_accessors(dtype: str) -> Static[tuple[Any, Any, Any]]:
     def scope(b):
         module = b.module
         domain = module.add_metadata([ir.MetaDataString(module, "pennympi: a row")])
-        read = module.add_metadata([ir.MetaDataString(module, "pennympi: what is read"), domain])
+        read = module.add_metadata([ir.MetaDataString(module, "pennympi: reads"), domain])
         return module.add_metadata([read])
 
     @intrinsic
     def read(typing, base, index):
         def code(context, b, signature, args):
-            made = b.load(place(b, *args), align=item_bytes)
-            made.set_metadata("alias.scope", scope(b))
-            return made
+            loaded = b.load(place(b, *args), align=item_bytes)
+            loaded.set_metadata("alias.scope", scope(b))
+            return loaded
 
         return number(types.int64, types.int64), code
 

@@ -1,4 +1,4 @@
-"""The groups of a row, added to the words of a norm: ``kernels/sweep/norm.py`` in vector instructions."""
+"""The sum of the groups of a row, added to the words of a norm: ``kernels/sweep/norm.py`` in vector instructions."""
 
 from numba import float64
 
@@ -11,11 +11,11 @@ from ...kernels.sweep.norm_of_rows import squares_before
 from .groups import GROUPS, group_accessors
 from .rows import row_accessors
 
-LARGE = 1 << (BIN_BITS - 1)  # units of bin 0: a larger value may belong to a bin before it
+LARGE = 1 << (BIN_BITS - 1)  # in units of bin 0: a larger value may belong to a bin before the window
 
 
 def rounds_from(top):
-    """The numbers that round to multiples of the units of the three bins from ``top`` on."""
+    """The constants that round to multiples of the units of the three bins from bin ``top`` on."""
     if top == 0:
         return ROUND_0, ROUND_1, ROUND_2
     if top == 1:
@@ -24,8 +24,9 @@ def rounds_from(top):
 
 
 def add_row_squares(dtype: Static[str], words, new, old, first, stop):
-    """Add the groups of new - old of some points of two rows, in the window of what the words hold already; once more
-    with another one if a value lies above it.  A group begins at ``first``.
+    """Add the groups of new - old of points first .. stop - 1 of two rows.  A group begins at ``first``.
+
+    The window begins as the words' window.  If a value lies above it, the sum is repeated with a higher window.
     """
     room, _ = group_accessors(dtype)
     n = points_of_group(dtype)
@@ -33,7 +34,7 @@ def add_row_squares(dtype: Static[str], words, new, old, first, stop):
     values, n_groups = room(), (stop - first + n - 1) // n
     write_values(dtype, values, new, old, first, stop)
     a, b, c, seen = cut_row(dtype, top_bin(squares.scale), values, n_groups)
-    if not 0 <= seen < LARGE:  # NaN has all bits, perhaps that of the sign, too
+    if not 0 <= seen < LARGE:  # also if a value is NaN, whose sign bit may be set
         for k in range(n_groups):
             squares = raised(squares, load(values, k))
         a, b, c, seen = cut_row(dtype, top_bin(squares.scale), values, n_groups)
@@ -41,38 +42,38 @@ def add_row_squares(dtype: Static[str], words, new, old, first, stop):
 
 
 def points_of_group(dtype: str) -> Static[int]:
-    """Points of a group of a dtype."""
+    """Number of points of a group."""
     return group_points(TABLE[dtype].item_bytes)
 
 
 def write_values(dtype: Static[str], values, new, old, first, stop):
-    """The values of all groups."""
+    """Write the values of all groups."""
     _, _, apart = row_accessors(dtype)
     _, write_groups = group_accessors(dtype)
     n, item_bytes = points_of_group(dtype), GROUP_BYTES // points_of_group(dtype)
     apart()
     n_whole = (stop - first) // n if stop - first >= n * GROUPS else 0
     for k in range(0, n_whole, GROUPS):
-        at = min(k, n_whole - GROUPS)  # some of them once more, perhaps
-        start = item_bytes * (first + n * at)
-        write_groups(values + item_bytes * at, new + start, old + start)
+        group = min(k, n_whole - GROUPS)  # the last call may repeat some groups
+        start = item_bytes * (first + n * group)
+        write_groups(values + item_bytes * group, new + start, old + start)
     for k in range(n_whole, (stop - first + n - 1) // n):
         z = first + n * k
         store(values, k, half_value(n // 2, new, old, z, stop) + half_value(n // 2, new, old, z + n // 2, stop))
 
 
 def half_value(n: Static[int], new, old, z, stop):
-    """The sum of the squares of n changes from z on; those from ``stop`` on are 0."""
+    """The sum of the squares of the n changes from z on; a change from ``stop`` on is 0."""
     return half_sum(n, tuple(change(new, old, z + k, stop) for k in static(n)))
 
 
 def change(new, old, z, stop):
-    """The change of a point."""
+    """The change of point z; 0 from ``stop`` on."""
     return load(new, z) - load(old, z) if z < stop else real(0)
 
 
 def cut_row(dtype: Static[str], top, values, n_groups):
-    """The accumulators of ``Squares``, and all bits that the values have in units of the window's first bin."""
+    """(a, b, c of ``Squares``, the union of the bits of all values in units of the window's first bin)."""
     read, _, apart = row_accessors(dtype)
     apart()
     round_a, round_b, round_c = rounds_from(top)

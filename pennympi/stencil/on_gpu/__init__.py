@@ -1,1 +1,1 @@
-"""Sweeps on a GPU."""
+"""The kernels of sweeps on a GPU."""

@@ -11,16 +11,16 @@ from .march.march import march_down
 from .march.rows import NO_WALL, March, wall_of
 
 
-def deepest(stencil: Stencil) -> int:
-    """Sweeps of a pass at most."""
-    return cube.deepest(stencil) if stencil.n_dims == 3 else cutting.deepest(stencil)
+def most_sweeps(stencil: Stencil) -> int:
+    """The most sweeps of a pass."""
+    return cube.most_sweeps(stencil) if stencil.n_dims == 3 else cutting.most_sweeps(stencil)
 
 
 def pass_kernel(stencil: Stencil, depth: int, norms: str, end: int, exchanges: bool) -> PassKernel:
     """A pass of ``depth`` sweeps.
 
     norms: "none", "last" (of the last sweep) or "every"
-    end:   index, in a row's storage, of the fixed value after the last point; -1: a neighbour PE follows
+    end:   as ``SweepProblem.end``
     exchanges: the kernel is a part of one that exchanges halos (``kernels/sweep/exchanging.py``)
     """
     if stencil.n_dims == 3:

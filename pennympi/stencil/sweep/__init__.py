@@ -1,1 +1,1 @@
-"""Sweeps of a user's formula over the points of a grid: what ``Grid.plan_sweep`` makes."""
+"""Sweeps of a user's formula over the points of a grid: the plans of ``Grid.plan_sweep``."""

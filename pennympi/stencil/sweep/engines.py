@@ -1,4 +1,4 @@
-"""The table of engines of sweeps, their predicted times, and the choice of one of them."""
+"""The table of engines of sweeps, their predicted times, and the choice of an engine."""
 
 import math
 from collections.abc import Callable
@@ -7,20 +7,20 @@ from typing import Any, NamedTuple
 from ...errors import Unsupported
 from . import tile_engine
 from .norm import SweepNorm
-from .passes import deepest_pass, passes
-from .problem import SweepProblem, deepest
+from .passes import most_sweeps, passes
+from .problem import SweepProblem, halo_why_not, most_depth
 from .resident_on_cpu import resident
 
 
 class Rates(NamedTuple):
-    """Of one kind of device, measured on an H200, and on two cores of a Xeon at 2.5 GHz.
+    """The speed of a kind of device, measured on an H200, and on two cores of a Xeon at 2.5 GHz.
 
-    pass_us:   the launches of a pass and of its exchange
-    exchange_us: an exchange inside a launch
-    gb_s:      bytes read and written
-    level_us:  fixed time of a sweep in a pass of several
-    point_ns:  time of a float32 point in such a sweep, by the number of dimensions
-    every:     factor of a sweep with a norm
+    pass_us:     time of the launches of a pass and of its exchange
+    exchange_us: time of an exchange inside a launch
+    gb_s:        rate of memory, read and written
+    level_us:    fixed time of a sweep in a pass of several sweeps
+    point_ns:    time of a float32 point in such a sweep, for 1, 2 and 3 dimensions
+    norm_factor: time of a sweep with a norm divided by its time without a norm
     """
 
     pass_us: float
@@ -28,42 +28,42 @@ class Rates(NamedTuple):
     gb_s: float
     level_us: float
     point_ns: tuple[float, float, float]
-    every: float
+    norm_factor: float
 
 
 RATES = {
-    "cuda": Rates(pass_us=9, exchange_us=0.8, gb_s=4000, level_us=2, point_ns=(3.2e-4, 3.2e-4, 9.8e-4), every=1.5),
-    "host": Rates(pass_us=30, exchange_us=5, gb_s=10, level_us=0, point_ns=(0.3, 0.3, 0.6), every=1),
+    "cuda": Rates(9, exchange_us=0.8, gb_s=4000, level_us=2, point_ns=(3.2e-4, 3.2e-4, 9.8e-4), norm_factor=1.5),
+    "host": Rates(30, exchange_us=5, gb_s=10, level_us=0, point_ns=(0.3, 0.3, 0.6), norm_factor=1),
 }
 RATES["simulated"] = RATES["host"]
 
 
 def resident_on_cpu_us(problem: SweepProblem, depth: int) -> float:
-    """Microseconds of all sweeps in one launch, which exchanges every ``depth`` sweeps."""
+    """Microseconds of all sweeps in one launch with an exchange before each pass of ``depth`` sweeps."""
     n_passes = -(-problem.sweeps // depth)
     rates = RATES[problem.context.backend.name]
     return passes_us(problem, depth) - (n_passes - 1) * (rates.pass_us - rates.exchange_us)
 
 
 def passes_us(problem: SweepProblem, depth: int) -> float:
-    """Microseconds of all sweeps, ``depth`` of them a pass."""
+    """Microseconds of all sweeps in passes of ``depth`` sweeps."""
     rates, item_bytes = RATES[problem.context.backend.name], problem.stencil.item_bytes
     n_points = math.prod(problem.parts.own(problem.me))
     n_passes = -(-problem.sweeps // depth)
     moved_us = (2 + problem.stencil.has_coefficient) * item_bytes * n_points / rates.gb_s / 1e3
     widened = math.prod((n + depth) / n for n in problem.parts.own(problem.me))
     point_us = n_points * widened * rates.point_ns[problem.stencil.n_dims - 1] * item_bytes / 4e3
-    computed_us = depth * (rates.level_us + point_us) * (rates.every if problem.norms == "every" else 1)
+    computed_us = depth * (rates.level_us + point_us) * (rates.norm_factor if problem.norms == "every" else 1)
     return n_passes * (rates.pass_us + max(moved_us, computed_us if depth > 1 else 0))
 
 
 class Engine(NamedTuple):
     """A way to sweep.
 
-    backend:  the only backend with this engine; "": both backends
-    sentence: how the engine moves data
+    backend:  name of the only backend with this engine; "": all backends
+    sentence: description of its launches, for ``Sweep.explain``
     depth:    (problem) -> sweeps between two exchanges, if the user gives no depth
-    why_not:  (problem, depth) -> why the engine can't run on this PE, or ""
+    why_not:  (problem, depth) -> the reason why the engine can't run on this PE, or ""
     cost_us:  (problem, depth) -> predicted microseconds of all sweeps
     prepare:  (problem, depth, norm) -> a function that enqueues all sweeps in a stream.  Collective
     """
@@ -78,7 +78,7 @@ class Engine(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """An engine as a plan would use it.  why_not: the reason of the first PE where it can't run, or \"\""""
+    """An engine as a plan would use it.  why_not: the reason of the first PE on which it can't run, or \"\""""
 
     engine: Engine
     depth: int
@@ -88,24 +88,27 @@ class Choice(NamedTuple):
     def __str__(self) -> str:
         head = f"{self.engine.name:9}{self.engine.sentence}"
         if self.why_not:
-            return f"{head}: not here, {self.why_not}"
+            return f"{head}: can't run here, {self.why_not}"
         return f"{head}: depth {self.depth}, {self.cost_us:.3g} us predicted"
 
 
 def blocked_depth(problem: SweepProblem) -> int:
     """The most sweeps of a pass that the halos, the kernels and the number of sweeps allow."""
-    most, deep = deepest(problem.parts), deepest_pass(problem)
-    return max(1, min(problem.sweeps, deep if most is None else min(most, deep)))
+    most_of_halos, most_of_pass = most_depth(problem.parts), most_sweeps(problem)
+    most = most_of_pass if most_of_halos is None else min(most_of_halos, most_of_pass)
+    return max(1, min(problem.sweeps, most))
 
 
 def pass_why_not(problem: SweepProblem, depth: int) -> str:
-    """Why no pass of the backend does so many sweeps, or ""."""
-    most = deepest_pass(problem)
+    """The reason why a pass can't do ``depth`` sweeps, or ""."""
+    if reason := halo_why_not(problem.parts, depth):
+        return reason
+    most = most_sweeps(problem)
     return f"a pass does at most {most} sweeps, and depth is {depth}" if depth > most else ""
 
 
 def blocked_why_not(problem: SweepProblem, depth: int) -> str:
-    """Why the blocked engine can't run, or ""."""
+    """The reason why the blocked engine can't run, or ""."""
     if depth == 1 and problem.sweeps > 1:
         return "halos of one point allow one sweep a pass: make the grid with halo=4, for example"
     return pass_why_not(problem, depth)
@@ -126,27 +129,30 @@ ENGINES = (
 
 
 def choices(problem: SweepProblem, depth: int | None) -> list[Choice]:
-    """The choice that each engine gives, the same list on all PEs.  Collective."""
+    """A choice for each engine of the backend, the same list on all PEs.  Collective.
+
+    depth: the user's depth; None: each engine's own
+    """
     backend = problem.context.backend.name
-    engines = [one for one in ENGINES if one.backend in ("", backend)]
-    own = []
-    for one in engines:
-        deep = 1 if one.name == "plain" else depth or one.depth(problem)
-        own.append((deep, one.why_not(problem, deep), one.cost_us(problem, deep)))
-    every = problem.context.job.gather(own, "engines of sweeps")
-    found = []
-    for k, one in enumerate(engines):
-        rows = [pe[k] for pe in every]
+    engines = [engine for engine in ENGINES if engine.backend in ("", backend)]
+    rows_of_pe = []
+    for engine in engines:
+        own = 1 if engine.name == "plain" else depth or engine.depth(problem)
+        rows_of_pe.append((own, engine.why_not(problem, own), engine.cost_us(problem, own)))
+    rows_of_all = problem.context.job.gather(rows_of_pe, "engines of sweeps")
+    by_engine = []
+    for k, engine in enumerate(engines):
+        rows = [rows_of_one[k] for rows_of_one in rows_of_all]
         why_not = next((why for _, why, _ in rows if why), "")
-        found.append(Choice(one, min(deep for deep, _, _ in rows), why_not, max(us for _, _, us in rows)))
-    return found
+        by_engine.append(Choice(engine, min(own for own, _, _ in rows), why_not, max(us for _, _, us in rows)))
+    return by_engine
 
 
-def chosen(found: list[Choice], engine: str) -> Choice:
-    """The fastest engine, by its prediction, of a name or of all (``auto``).  Raises Unsupported if none can run."""
-    named = [one for one in found if engine in ("auto", one.engine.name)]
-    able = [one for one in named if not one.why_not]
+def chosen(by_engine: list[Choice], engine: str) -> Choice:
+    """The choice of an engine; for "auto" the choice with the least predicted time.  Raises Unsupported if none can."""
+    named = [choice for choice in by_engine if engine in ("auto", choice.engine.name)]
+    able = [choice for choice in named if not choice.why_not]
     if not able:
-        reasons = "; ".join(one.why_not for one in named)
+        reasons = "; ".join(choice.why_not for choice in named)
         raise Unsupported(f"the {engine} engine can't run here: {reasons}; or use engine='auto'")
-    return min(able, key=lambda one: one.cost_us)
+    return min(able, key=lambda choice: choice.cost_us)

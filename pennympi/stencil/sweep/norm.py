@@ -1,4 +1,4 @@
-"""The norms of a plan of sweeps, and the words from which they are computed, to which its kernels add."""
+"""The norms of a plan of sweeps, and the words from which they are computed."""
 
 from collections.abc import Callable
 from typing import Any
@@ -13,9 +13,9 @@ THREADS = 256
 
 
 class SweepNorm:
-    """Norms of ``levels`` sweeps, the same bits on any number of PEs.  Making one is collective.
+    """Norms of ``levels`` sweeps, with the same bits on any number of PEs.  Making one is collective.
 
-    A call clears the words, lets the kernels of the sweeps add to them, and finishes; all in stream order, on one stream.
+    On one stream: ``clear``, then the kernels of the sweeps, which add to the words, then ``finish``.
     norms: float64 (levels,) of the device, which ``finish`` writes
     """
 
@@ -24,8 +24,8 @@ class SweepNorm:
         integers, floats, handle = TABLE["int64"], TABLE["float64"], backend.streams.handle(None)
         self._words = backend.heap.new((levels, COPIES, WORDS), integers, handle)
         self.norms = backend.heap.new((levels,), floats, handle)
-        self._handle_of, self._at = backend.streams.handle, backend.heap.array_view(self._words, True).address
-        self._norms_at = backend.heap.array_view(self.norms, True).address
+        self._handle_of, self._words_address = backend.streams.handle, backend.heap.array_view(self._words, True).address
+        self._norms_address = backend.heap.array_view(self.norms, True).address
         self._allreduce = plan_allreduce(self._words) if context.job.n_pes > 1 else None
         blocks = -(-levels // LEVELS_OF_BLOCK)
         clear = backend.compiler.kernel(clear_words, "norms of sweeps", KernelOptions(elements=integers))
@@ -34,15 +34,15 @@ class SweepNorm:
         self._read = read.prepare(blocks, (0, 0, levels), (0, 1), THREADS)
 
     def words(self, level: int) -> int:
-        """Address of the words of a level, from which those of all later levels follow."""
-        return self._at + level * LEVEL_BYTES
+        """Address of the words of a level; the words of the later levels follow."""
+        return self._words_address + level * LEVEL_BYTES
 
     def clear(self, stream: AnyStream | None) -> None:
         """Enqueue: set the words to 0."""
-        self._clear(self._at, len(self.norms), self._handle_of(stream))
+        self._clear(self._words_address, len(self.norms), self._handle_of(stream))
 
     def finish(self, stream: AnyStream | None) -> None:
         """Enqueue the sum over the PEs, and the norms.  Collective."""
         if self._allreduce:
             self._allreduce(stream=stream)
-        self._read(self._norms_at, self._at, self._handle_of(stream))
+        self._read(self._norms_address, self._words_address, self._handle_of(stream))

@@ -18,22 +18,22 @@ from .problem import Norms, SweepProblem
 
 
 def pass_sizes(sweeps: int, depth: int, norms: str = "none") -> list[int]:
-    """Sweeps of each pass, at most ``depth`` and nearly equal.
+    """Number of sweeps of each pass, at most ``depth`` and nearly equal.
 
-    The number of passes is even if that of sweeps is, so that the result is in the field ``Sweep.newest``.
-    norms: "last": the sweep with a norm is a pass of its own, if that takes no more passes
+    The number of passes is even if and only if ``sweeps`` is even, so that the result is in the field ``Sweep.newest``.
+    norms: "last": the last sweep, which has a norm, is its own pass, if the number of passes does not grow
     """
     if norms == "last" and sweeps > 1:
-        apart, together = [*pass_sizes(sweeps - 1, depth), 1], pass_sizes(sweeps, depth)
-        return apart if len(apart) <= len(together) else together
+        separate, together = [*pass_sizes(sweeps - 1, depth), 1], pass_sizes(sweeps, depth)
+        return separate if len(separate) <= len(together) else together
     passes = -(-sweeps // depth)
     passes += (passes - sweeps) % 2
-    few, more = divmod(sweeps, passes)
-    return [few + 1] * more + [few] * (passes - more)
+    few, rest = divmod(sweeps, passes)
+    return [few + 1] * rest + [few] * (passes - rest)
 
 
 def kernels_of(problem: SweepProblem) -> Any:
-    """The module with the backend's kernels of passes, which loads a compiler."""
+    """The module with the backend's kernels of passes.  Its import loads a compiler."""
     name = problem.context.backend.name
     if name == "cuda":
         from ..on_gpu import passes as on_gpu
@@ -48,16 +48,16 @@ def kernels_of(problem: SweepProblem) -> Any:
     return on_cpu
 
 
-def deepest_pass(problem: SweepProblem) -> int:
-    """How many sweeps a pass of the backend does at most."""
-    most: int = kernels_of(problem).deepest(problem.stencil)
+def most_sweeps(problem: SweepProblem) -> int:
+    """The most sweeps of a pass of the backend."""
+    most: int = kernels_of(problem).most_sweeps(problem.stencil)
     return most
 
 
 def pass_kernel(problem: SweepProblem, size: int, norms: str) -> PassKernel:
-    """The backend's kernel of a pass."""
-    made: PassKernel = kernels_of(problem).pass_kernel(problem.stencil, size, norms, problem.end, any(problem.sides))
-    return made
+    """The backend's kernel of a pass of ``size`` sweeps."""
+    kernel: PassKernel = kernels_of(problem).pass_kernel(problem.stencil, size, norms, problem.end, any(problem.sides))
+    return kernel
 
 
 def passes(problem: SweepProblem, depth: int, norm: SweepNorm | None) -> Callable[[Any], None]:
@@ -68,21 +68,21 @@ def passes(problem: SweepProblem, depth: int, norm: SweepNorm | None) -> Callabl
     last, starts = len(sizes) - 1, [0, *accumulate(sizes)]
     before_last = "none" if problem.norms == "last" else problem.norms
     kinds = [(size, problem.norms if i == last else before_last) for i, size in enumerate(sizes)]
-    made = {kind: pass_kernel(problem, *kind) for kind in dict.fromkeys(kinds)}
-    launches = {kind: one.launch(box, problem.sides, storage) for kind, one in made.items()}
+    kernels = {kind: pass_kernel(problem, *kind) for kind in dict.fromkeys(kinds)}
+    launches = {kind: kernel.launch(box, problem.sides, storage) for kind, kernel in kernels.items()}
     n_waiting = min(launch.n_waiting for launch in launches.values())
     halos = [Halos(context, problem.parts, [view], depth > 1, n_waiting) for view in views[: min(2, len(sizes))]]
     of_coefficient = problem.exchange_of_coefficient(depth)
-    scratch = problem.new_bytes(max(one.scratch_bytes for one in made.values()))
-    exchanges = [PassExchanges(problem, one) for one in halos]
+    scratch = problem.new_bytes(max(kernel.scratch_bytes for kernel in kernels.values()))
+    exchanges = [PassExchanges(problem, of_field) for of_field in halos]
 
     def prepared(kind: tuple[int, Norms], which: int) -> Run:
-        """A launch that leaves new and words open."""
-        one, launch = made[kind], launches[kind]
+        """A launch that takes the addresses new and words.  which: number of the old field"""
+        of_kind, launch = kernels[kind], launches[kind]
         fields = problem.fields(views[1 - which].address, views[which].address)
         arguments = (*fields, *box, *problem.live(kind[0]), *launch.cut, problem.numbers, 0, scratch.address)
-        kernel, exchange = exchanges[which].of(one.kernel, launch.n_waiting)
-        compiled = problem.compiled(kernel, problem.options(one.bounds, one.shared_bytes))
+        kernel, exchange = exchanges[which].of(of_kind.kernel, launch.n_waiting)
+        compiled = problem.compiled(kernel, problem.options(of_kind.bounds, of_kind.shared_bytes))
         return compiled.prepare(launch.blocks, arguments + exchange, (0, len(arguments) - 2), launch.threads)
 
     runs = {turn: prepared(*turn) for turn in dict.fromkeys((kind, i % 2) for i, kind in enumerate(kinds))}
@@ -95,7 +95,7 @@ def passes(problem: SweepProblem, depth: int, norm: SweepNorm | None) -> Callabl
             words = norm.words(starts[i] if problem.norms == "every" else 0) if norm else 0
             enqueue_in_order(runs[kind, i % 2], (views[1 - i % 2].address, words), handle, stream)
 
-    enqueue.keeps = scratch, exchanges  # type: ignore[attr-defined]  # their memory lives as long
+    enqueue.keeps = scratch, exchanges  # type: ignore[attr-defined]  # keeps the memory alive
     return enqueue
 
 

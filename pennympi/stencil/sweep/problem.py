@@ -1,4 +1,4 @@
-"""A plan of sweeps as its engines see it."""
+"""The description of a plan of sweeps for its engines."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -19,7 +19,7 @@ from ..grid.decomposition import Decomposition
 from ..grid.exchange import plan_exchange
 from ..grid.layout import LINE_BYTES, layout_of
 
-NAME = "sweep"  # of all kernels that call a formula
+NAME = "sweep"  # name of all kernels that call a formula
 Norms = Literal["none", "last", "every"]
 
 
@@ -27,9 +27,9 @@ Norms = Literal["none", "last", "every"]
 class SweepProblem:
     """``sweeps`` sweeps of a formula, from field u to field v and back.
 
-    views:   u, v, and the field of coefficients where there is one: arrays (local,) of the grid
+    views:   u, v, and the field of coefficients if there is one: arrays (local,) of the grid
     numbers: address of (n_args,) elements of the fields' dtype, which the formula takes after the neighbours
-    norms:   which norms of the change are wanted: "none", that of the "last" sweep, or those of "every" one
+    norms:   the sweeps with a norm: "none", "last" or "every"
     """
 
     context: CollectiveContext
@@ -46,24 +46,24 @@ class SweepProblem:
 
     @property
     def n_levels(self) -> int:
-        """How many sweeps have a norm."""
+        """Number of sweeps with a norm."""
         return {"none": 0, "last": 1, "every": self.sweeps}[self.norms]
 
     @property
     def storage(self) -> Storage:
-        """How the fields lie in memory, and how many multiprocessors sweep them."""
+        """The layout of the fields, and the number of multiprocessors."""
         item_bytes, n_dims = self.stencil.item_bytes, self.stencil.n_dims
         layout = layout_of(self.parts, self.me, item_bytes)
         plane = layout.strides[0] // item_bytes if n_dims == 3 else 0
         return Storage(layout.lead, plane, layout.pitch, self.context.backend.max_blocks)
 
     def fields(self, new: int, old: int) -> SweepFields:
-        """The record of a launch.  new, old: addresses, 0 where a call sets them"""
+        """The record of the fields for a launch.  new, old: addresses; 0: the call sets them"""
         storage, coefficient = self.storage, self.views[2].address if self.stencil.has_coefficient else 0
         return SweepFields(new, old, coefficient, storage.plane, storage.row)
 
     def live(self, width: int) -> Box:
-        """The points of this PE, and ``width`` more in each direction in which it has a neighbour."""
+        """The points of this PE, and ``width`` points beyond each side with a neighbour."""
         parts, me, n_dims = self.parts, self.me, self.stencil.n_dims
         bounds = [(0, 1)] * (3 - n_dims)
         for d, (n, h) in enumerate(zip(parts.own(me), parts.halo, strict=True)):
@@ -77,16 +77,16 @@ class SweepProblem:
         return Box(*(abs(a - b) for a, b in zip(self.live(0), self.live(1), strict=True)))
 
     def options(self, bounds: LaunchBounds | None = None, shared_bytes: int = 0) -> KernelOptions:
-        """How a kernel that calls the formula is compiled: no product is fused with a sum, by any engine."""
+        """The options of a kernel that calls the formula: no engine fuses a product with a sum."""
         return KernelOptions(elements=TABLE[self.stencil.dtype], bounds=bounds, fused=False, shared_bytes=shared_bytes)
 
     def exchange(self, which: int, corners: bool) -> Plan:
-        """A plan that exchanges the halos of one of ``views``.  Collective."""
+        """A plan that exchanges the halos of ``views[which]``.  Collective."""
         view = self.views[which]
         return plan_exchange(self.context, self.parts, [view], [view.owner], corners)
 
     def exchange_of_coefficient(self, depth: int) -> Plan | None:
-        """The same for the field of coefficients, if a pass reads it at neighbours' points.  Collective."""
+        """A plan for the field of coefficients; None if no pass reads it at neighbours' points.  Collective."""
         return self.exchange(2, True) if self.stencil.has_coefficient and depth > 1 else None
 
     def compiled(self, kernel: Callable[..., None], options: KernelOptions) -> Kernel:
@@ -95,11 +95,11 @@ class SweepProblem:
             return self.context.backend.compiler.kernel(kernel, NAME, options)
         except (PennympiError, OSError, MemoryError):
             raise
-        except Exception as error:  # of Numba, of many types
+        except Exception as error:  # Numba raises many types
             raise cannot_compile(self.stencil.formula, error) from None
 
     def new_bytes(self, nbytes: int) -> ArrayView:
-        """Memory of this PE, not set, on a multiple of LINE_BYTES."""
+        """Memory of this PE, not set, at a multiple of LINE_BYTES."""
         backend = self.context.backend
         array = backend.heap.new((nbytes + LINE_BYTES,), TABLE["uint8"], backend.streams.handle(None))
         whole = backend.heap.array_view(array, True)
@@ -107,17 +107,25 @@ class SweepProblem:
 
     @property
     def end(self) -> int:
-        """Elements of a row's storage before the fixed value after its last point; -1: this PE has a neighbour there."""
+        """Index, in a row's storage, of the fixed value after the last point; -1: a neighbour PE follows."""
         _, after = self.parts.neighbours_along(self.me, self.stencil.n_dims - 1)
         return self.storage.lead + self.live(0).z1 if after is None else -1
 
 
 def box_of(bounds: Sequence[tuple[int, int]]) -> Box:
-    """The box of (first, stop) in each of x, y and z."""
+    """The box of the bounds (first, stop) in x, y and z."""
     return Box(*(edge for pair in bounds for edge in pair))
 
 
-def deepest(parts: Decomposition) -> int | None:
-    """How many sweeps the halos allow from one exchange to the next, on all PEs; None: any number."""
+def most_depth(parts: Decomposition) -> int | None:
+    """The most sweeps between two exchanges that the halos allow, the same on all PEs; None: any number."""
     widths = [h for h, p, wraps in zip(parts.halo, parts.dims, parts.periodic, strict=True) if p > 1 or wraps]
     return min(widths, default=None)
+
+
+def halo_why_not(parts: Decomposition, depth: int) -> str:
+    """The reason why the halos do not allow ``depth`` sweeps between two exchanges, or ""."""
+    most = most_depth(parts)
+    if most is None or depth <= most:
+        return ""
+    return f"depth={depth} needs halos of {depth} points, and those of this grid have {most}: make it with halo={depth}"

@@ -14,11 +14,11 @@ def resident(problem: SweepProblem, depth: int, norm: SweepNorm | None) -> Calla
     """A function that enqueues the launch of all sweeps in a stream.  Collective."""
     context = problem.context
     sizes = pass_sizes(problem.sweeps, depth)
-    made = pass_kernel(problem, sizes[0], problem.norms)
-    compiled = problem.compiled(resident_kernel(made.kernel), problem.options())
+    kernel = pass_kernel(problem, sizes[0], problem.norms)
+    compiled = problem.compiled(resident_kernel(kernel.kernel), problem.options())
     halos = [Halos(context, problem.parts, [view], depth > 1) for view in problem.views[:2]]
     of_coefficient = problem.exchange_of_coefficient(depth)
-    scratch, box = problem.new_bytes(made.scratch_bytes), problem.live(0)
+    scratch, box = problem.new_bytes(kernel.scratch_bytes), problem.live(0)
     passes = Passes(len(sizes), sizes.count(sizes[0]), sizes[0], sizes[-1], problem.sweeps - problem.n_levels)
     words = norm.words(0) if norm else 0
     call = (*problem.fields(0, 0), *box, *problem.sides, problem.numbers, words, scratch.address)
@@ -30,5 +30,5 @@ def resident(problem: SweepProblem, depth: int, norm: SweepNorm | None) -> Calla
             of_coefficient(stream)
         run(*fields, context.backend.streams.handle(stream))
 
-    enqueue.keeps = halos, scratch  # type: ignore[attr-defined]  # their memory lives as long
+    enqueue.keeps = halos, scratch  # type: ignore[attr-defined]  # keeps their memory alive
     return enqueue

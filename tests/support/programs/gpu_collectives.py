@@ -97,7 +97,7 @@ def flat_arrays_on_a_gpu():
     check(x, np.array([0, -1, -1, 3, 44, 5, -1, -1, -1, 9, 10, 11.0]))
     y = np.full(6, 7.0)
     flat = Flat(True)
-    flat.both(message_of([y, (2, 1), SPACED])).view("float64")[:] = 5.0
+    flat.updated(message_of([y, (2, 1), SPACED])).view("float64")[:] = 5.0
     flat.put_back()
     check(y, np.array([7, 7, 5, 7, 5, 7.0]))
 

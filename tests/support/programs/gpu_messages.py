@@ -114,6 +114,12 @@ for step in range(3):
         call.Start()
     MPI.Request.Waitall(calls)
     assert (y == step + before).all()
+y[:] = -1
+for call in calls[::-1]:
+    call.Start()
+calls[0].Free()  # while it is under way
+calls[1].Wait()
+assert (y == 2 + before).all()
 
 ring = comm.Create_cart([n], periods=[True])
 source, dest = ring.Shift(0, 1)

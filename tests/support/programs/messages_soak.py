@@ -1,26 +1,33 @@
 """Random messages for some seconds: of both kinds of arrays, sizes around that of an envelope and large ones, wildcards,
-probes, requests that are awaited in any way.      messages_soak.py SECONDS SEED
+probes, requests that are awaited in any way, cancelled receives.      messages_soak.py SECONDS SEED
 
-Both ranks of a pair draw the same numbers; each message has a number, which is the value of its elements.
+Without CuPy all arrays lie on the host.  Both ranks of a pair draw the same numbers; each message has a number, which is
+the value of its elements.
 """
 
 import random
 import sys
 import time
 
-import cupy
 import numpy as np
 from mpi4py import MPI
 
 import pennympi
 
+try:
+    import cupy
+except ImportError:
+    cupy = np
+
 seconds, seed = float(sys.argv[1]), int(sys.argv[2])
 comm = pennympi.Comm(MPI.COMM_WORLD)
 me, n = comm.rank, comm.size
-cupy.cuda.Device(me % cupy.cuda.runtime.getDeviceCount()).use()
+if cupy is not np:
+    cupy.cuda.Device(me % cupy.cuda.runtime.getDeviceCount()).use()
 comm.Barrier()
 draw = random.Random(seed)
 SIZES = (0, 1, 30, 31, 32, 33, 39, 40, 41, 100, 1000, 20_000)
+LARGEST, CANCELLED = 1 << 23, 50_000  # elements; a tag of no message
 
 
 def array(size, value, on_gpu):
@@ -66,9 +73,11 @@ while comm.bcast(time.monotonic() - start_s < seconds):
         is_probed, any_source = (not shares_tag and draw.random() < 0.4 for _ in range(2))
         sender_on_gpu, receiver_on_gpu = (draw.random() < 0.6 for _ in range(2))
         kind, room = draw.choice(("Isend", "Issend")), draw.randrange(2)
-        plan.append((source, dest, tag, draw.choice(SIZES), number, sender_on_gpu, receiver_on_gpu, kind, room,
+        size = LARGEST if draw.random() < 0.001 else draw.choice(SIZES)
+        plan.append((source, dest, tag, size, number, sender_on_gpu, receiver_on_gpu, kind, room,
                      is_probed, any_source))  # fmt: skip
     way, requests, received, sent = draw.randrange(4), [], [], []
+    cancelled = comm.Irecv(array(40, -1, draw.random() < 0.5), MPI.ANY_SOURCE, CANCELLED)
     for source, dest, tag, size, value, _, on_gpu, _, room, is_probed, any_source in plan:
         if dest == me and not is_probed:
             received.append((array(size + room, -1, on_gpu), size, value))
@@ -86,6 +95,10 @@ while comm.bcast(time.monotonic() - start_s < seconds):
     small, out = array(1 + me % 2 * size, number, kinds[me]), array(1 + size, -1, kinds[n + me])
     comm.Sendrecv(small, to_right, 40_000, out, (me - 1) % n, 40_000)
     received.append((out, 1 + (me - 1) % n % 2 * size, number))
+    cancelled.Cancel()
+    status = MPI.Status()
+    cancelled.Wait(status)
+    assert status.Is_cancelled()
     wait_for(requests, way)
     for out, size, value in received:
         host = out if isinstance(out, np.ndarray) else out.get()

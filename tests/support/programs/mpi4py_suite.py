@@ -12,12 +12,11 @@ import unittest
 import numpy
 from mpi4py import MPI
 
-import pennympi
+from pennympi.mpi.comm import stand_in_for_mpi4py
 
 folder, which, *modules = sys.argv[1:]
-COMM_WORLD, COMM_SELF = MPI.COMM_WORLD, MPI.COMM_SELF  # mpi4py's own objects, which pickle finds here by these names
 if which == "comm":
-    MPI.COMM_WORLD, MPI.COMM_SELF = pennympi.Comm(COMM_WORLD), pennympi.Comm(COMM_SELF)
+    stand_in_for_mpi4py()
 sys.path.insert(0, folder)
 try:
     import cupy
@@ -35,18 +34,17 @@ for name, module in hidden.items():
         sys.modules[name] = module
 if has_gpu and which == "comm":
     MPI.COMM_WORLD.team  # noqa: B018  on GPUs the first team has to hold all PEs
-    Message = MPI.Message = pennympi.mpi.comm.Message
-    Message.Probe = classmethod(lambda cls, comm, *args, **named: comm.Mprobe(*args, **named))
-    Message.Iprobe = classmethod(lambda cls, comm, *args, **named: comm.Improbe(*args, **named))
     # NumPy 2 refuses -1 as an unsigned number
     fill = arrayimpl.GPUArrayCuPy.__init__
 
-    def wrapping(array, value, typecode, *others):
-        fill(array, numpy.asarray(value).astype(typecode).item() if isinstance(value, int) else value, typecode, *others)
+    def fill_wrapped(array, value, typecode, *options):
+        if all(isinstance(number, int) for number in (value if isinstance(value, list) else [value])):
+            value = numpy.asarray(value).astype(typecode).tolist()
+        fill(array, value, typecode, *options)
 
-    arrayimpl.GPUArrayCuPy.__init__ = wrapping
+    arrayimpl.GPUArrayCuPy.__init__ = fill_wrapped
 outcome = unittest.TextTestRunner(verbosity=0).run(unittest.defaultTestLoader.loadTestsFromNames(modules))
 wrong = len(outcome.failures) + len(outcome.errors)
-if COMM_WORLD.rank == 0:
+if MPI.COMM_WORLD.rank == 0:
     os.write(1, f"\nRAN {outcome.testsRun} {wrong} {len(outcome.skipped)}\n".encode())  # print may write its words apart
 sys.exit(wrong > 0)

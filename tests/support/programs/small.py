@@ -127,7 +127,9 @@ def alone_in_sweeps(engine):
     with pennympi.init() as team:
         grid = team.grid((64, 64), periodic=True)
         u, v = grid.zeros("float32"), grid.zeros("float32")
-        sweep = grid.plan_sweep(lambda here, south, north, west, east: west, u, v, 40, norm="every", engine=engine)
+        sweep = grid.plan_sweep(
+            lambda u, x_minus, x_plus, y_minus, y_plus: y_minus, u, v, 40, norm="every", engine=engine
+        )
         sweep()
         team.synchronize()
         team.gather(0)

@@ -80,7 +80,7 @@ def every_collective():
 def made_sweep():
     grid = team.grid((64, 64), periodic=True)
     u, v = grid.zeros("float32"), grid.zeros("float32")
-    return grid.plan_sweep(lambda here, south, north, west, east: west, u, v, 40, norm="every")
+    return grid.plan_sweep(lambda u, x_minus, x_plus, y_minus, y_plus: y_minus, u, v, 40, norm="every")
 
 
 DOING = {

@@ -1,1 +1,1 @@
-"""Passes over three dimensions: a block goes through the planes."""
+"""Passes over grids of three dimensions: a block goes through the planes."""

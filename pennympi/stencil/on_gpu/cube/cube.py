@@ -14,6 +14,6 @@ def pass_kernel(stencil: Stencil, depth: int, norms: str, exchanges: bool) -> Pa
     return sweep_once_pass(stencil, norms, exchanges) if depth == 1 else sweep_blocked_pass(stencil, depth, norms)
 
 
-def deepest(stencil: Stencil) -> int:
-    """Sweeps of a pass at most."""
+def most_sweeps(stencil: Stencil) -> int:
+    """The most sweeps of a pass."""
     return max(depth for dtype, depth in TILES if dtype == stencil.dtype)

@@ -1,16 +1,16 @@
-"""A few sweeps of a box of three dimensions for one trip through memory.
+"""A few sweeps of a box of three dimensions in one trip through memory.
 
-A block has a tile in y and z, wider than its own points by ``depth`` on each side, and goes down x.  Level 0 is the old
-field, level s the field after s sweeps.  When plane x of level 0 comes in, plane x - s of level s is computed from the
-planes before, here and after of level s - 1; level ``depth`` is written.  A thread has a piece of 16 bytes of a few rows:
-of each level it keeps the planes before and here in registers.  What other threads read, the plane here of each level,
-lies in shared memory too, of level 0 a ring of planes that are copied ahead, of the others the newest two.  So a plane
-takes one barrier.
+A block has a tile in y and z, which is ``depth`` points wider than the points that it writes on each side, and goes along
+x.  Level 0 is the old field, level s the field after s sweeps.  When plane x of level 0 arrives, the block computes plane
+x - s of level s from planes x - s - 1, x - s and x - s + 1 of level s - 1; it writes level ``depth``.  A thread has a
+piece of 16 bytes in a few rows, and keeps two planes of each level in registers.  Other threads read the newest planes
+from shared memory: a ring of planes of level 0, which are copied ahead, and the newest two planes of each other level.
+So a plane takes one barrier.
 
-Where the formula doesn't apply, the halo where the grid ends, a point keeps its value from level to level.  Of the tile's
-points outside of what the formula needs, no value counts: they are not loaded, and no neighbour that counts reads them.
+A point to which the formula does not apply, in the halo at the end of the grid, keeps its value from level to level.
+The block does not load points of the tile that the formula does not need: no point that counts depends on them.
 
-References: Nguyen and others, 3.5-D blocking optimization for stencil computations (SC 2010); AN5D: Matsumura and others
+References: Nguyen and others, 3.5-D blocking optimization for stencil computations (SC 2010); Matsumura and others, AN5D
 (CGO 2020).
 """
 
@@ -28,10 +28,10 @@ from .cube_once import sector_start
 from .cube_place import RING, Cube, Tile, place_of_thread
 from .cube_rows import copy_rows, load_rows
 
-AHEAD = 2  # planes of level 0 that are under way
-WAIT_PLANES = 4  # what it costs a chunk to wait for its halo, in planes, about
-TURNS = 3  # of the loop's body: afterwards a plane's registers have the same role again
-# As measured on an H200.
+AHEAD = 2  # number of planes of level 0 that are under way
+WAIT_PLANES = 4  # cost of the wait of a chunk for its halo, in planes, about
+TURNS = 3  # turns of an iteration of the loop, after which a plane's registers have the same role again
+# The tiles by dtype and number of sweeps, as measured on an H200.
 TILES = {
     ("float32", 2): Tile(34, 9, 4),
     ("float32", 3): Tile(18, 14, 5),
@@ -60,12 +60,12 @@ def copy_plane(cube: Static[Cube], x, place):
     """Begin to copy plane x of level 0 to the ring."""
     slot = place.ring + ((x - place.start) & (RING - 1)) * cube.plane_bytes
     needed = within(x - place.start, place.planes) & place.needed
-    copy_rows(cube, needed, slot, place.at + x * place.plane, place)
+    copy_rows(cube, needed, slot, place.old + x * place.plane, place)
     end_group()
 
 
 def turn_at(cube: Static[Cube], states, x, thread, zero):
-    """The states of the levels after the turn in which plane x of level 0 comes in."""
+    """The states of the levels after the turn in which plane x of level 0 arrives."""
     place = thread[0]
     copy_plane(cube, x + AHEAD, place)
     wait_for_group()
@@ -88,7 +88,8 @@ def sweep_blocked_pass(stencil: Stencil, depth: int, norms: str) -> PassKernel:
         tiles, planes = -(-(box.z1 - start_z) // cube.own_z) * -(-(box.y1 - box.y0) // cube.own_y), box.x1 - box.x0
         with_waits = planes + WAIT_PLANES * (sides.x0 + sides.x1)
 
-        def turns(chunks: int) -> int:  # of a multiprocessor
+        def turns(chunks: int) -> int:
+            """Number of turns of a multiprocessor."""
             chunk = -(-with_waits // chunks)
             waves = -(-tiles * -(-with_waits // chunk) // storage.processors)
             return waves * -(-(chunk + 2 * depth) // TURNS) * TURNS

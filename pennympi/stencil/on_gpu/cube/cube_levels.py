@@ -1,6 +1,7 @@
-"""The levels of a pass over a box of three dimensions: what a turn of the loop does with a thread's rows of each.
+"""The levels of a pass over a box of three dimensions: a turn of the loop for a thread's rows of each level.
 
-The state of level s is (its planes before and here of level s - 1, its squares).
+In turn x the previous, current and next planes of level s - 1 are its planes x - s - 1, x - s and x - s + 1.  The state
+of level s is (previous plane and current plane of level s - 1, squares of level s).
 """
 
 from typing import Any, NamedTuple
@@ -14,9 +15,11 @@ from .cube_rows import add_squares_of_rows, coefficients_of_rows, kept_rows, put
 
 
 class Turn(NamedTuple):
-    """Where the planes of a turn of the loop lie: that which comes in, x, and offsets in shared memory.
+    """A turn of the loop.
 
-    back: of the plane of level 0 before;  read, write: of the other levels' newest planes, and of their next ones
+    x:           index of the plane of level 0 that arrives
+    back:        offset, in the ring, of plane x - 1 of level 0
+    read, write: offsets, in the planes of the other levels, of the newest plane, and of the next plane
     """
 
     x: int
@@ -26,32 +29,32 @@ class Turn(NamedTuple):
 
 
 def start_levels(cube: Static[Cube], rows):
-    """The states before the first turn.  rows: of any numbers"""
+    """The states before the first turn.  rows: rows of any numbers"""
     return tuple((rows, rows, no_squares() if s >= cube.first_norm else ()) for s in static(1, cube.depth + 1))
 
 
 def advance_levels(cube: Static[Cube], states, after, turn: Turn, thread):
-    """The states after a turn, in which the rows ``after`` of level 0 came in.  thread: (place, numbers)"""
+    """The states after a turn, in which the rows ``after`` of level 0 arrived.  thread: (place, numbers)"""
     following: tuple[Any, ...] = ()
     place = thread[0]
     for s in static(1, cube.depth + 1):
-        before, here, squares = states[s - 1]
-        new = level_rows(cube, s, (before, here, after), turn, thread)
+        previous, current, squares = states[s - 1]
+        new = level_rows(cube, s, (previous, current, after), turn, thread)
         is_own = within(turn.x - s - place.own_x, place.own_planes)
         if s < cube.depth:
             put_rows(cube, new, place.levels + turn.write + (s - 1) * 2 * cube.plane_bytes, place)
         elif is_own:
-            write_rows(cube, new, place.to + (turn.x - s) * place.plane, place)
+            write_rows(cube, new, place.new + (turn.x - s) * place.plane, place)
         if s >= cube.first_norm:
             if is_own:
-                squares = add_squares_of_rows(cube, squares, new, here, place)
-        following = (*following, (here, after, squares))
+                squares = add_squares_of_rows(cube, squares, new, current, place)
+        following = (*following, (current, after, squares))
         after = new
     return following
 
 
 def level_rows(cube: Static[Cube], s: Static[int], planes, turn: Turn, thread):
-    """The rows of plane turn.x - s of level s, of the planes before, here and after of level s - 1."""
+    """The rows of plane turn.x - s of level s, from the previous, current and next planes of level s - 1."""
     (place, numbers), x = thread, turn.x - s
     read = place.ring + turn.back if s == 1 else place.levels + turn.read + (s - 2) * 2 * cube.plane_bytes
     new = stepped_rows(cube, planes, read, numbers, coefficients_of_rows(cube, x, place, planes[1]))

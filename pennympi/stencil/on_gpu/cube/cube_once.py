@@ -1,9 +1,9 @@
 """One sweep of a box of three dimensions: memory is read once, in pieces of 16 bytes, plane after plane.
 
-A block is 512 threads: 32 lanes along z, fewer where the box has fewer pieces, and rows along y.  A thread keeps its
-piece of the planes before, here and after in registers, reads those of the rows above and below from the L1 cache, and
-has the numbers to the left and right from the lanes beside it.  A block goes down a few planes only: blocks run in the
-order of z, y, x, and so the two planes that a block shares with the next one in x are still in the L2 cache.
+A block has 512 threads: 32 lanes along z, or fewer if the box has fewer pieces, and rows along y.  A thread keeps its
+piece of three planes in registers, reads the pieces of the rows above and below from the L1 cache, and gets the numbers
+to the left and right from the neighbouring lanes.  A block goes through a few planes only: blocks run in the order of z,
+y, x, so the two planes that a block shares with the next block in x are still in the L2 cache.
 """
 
 import math
@@ -25,29 +25,30 @@ from ..warp.stepped import groups_of_halves, half_of_piece, numbers_of_piece, st
 from ..warp.warp import LANES, least, pick, shift_down, shift_up
 
 THREADS = 512
-ROWS = THREADS // LANES  # of a block that exchanges halos
-SECTOR_BYTES = 32  # of memory; the lanes' pieces begin on a multiple of these
-PLANES = {"float32": 4, "float64": 6}  # of a block
+ROWS = THREADS // LANES  # rows of a block that exchanges halos
+SECTOR_BYTES = 32  # bytes of a sector of memory; the first lane's piece begins at a sector
+PLANES = {"float32": 4, "float64": 6}  # number of planes of a block
 
 
 def sector_start(old, z0, item_bytes):
-    """The last z up to z0 at which a sector begins."""
+    """The last z, up to z0, at which a sector begins.  old: address of the row's element z = 0"""
     return z0 - ((old + z0 * item_bytes) & (SECTOR_BYTES - 1)) // item_bytes
 
 
 class Piece(NamedTuple):
-    """Where a thread works.
+    """The place of a thread.
 
-    at:          bytes from element (0, 0, 0) to its piece in the block's first plane;  planes: of the block
-    first, stop: the numbers of its piece in the box
-    beside:      bytes from the piece to the number beside it that no lane has, before or after it; 0: lanes have both
+    offset:      bytes from element (0, 0, 0) to its piece in the block's first plane
+    planes:      number of planes of the block
+    first, stop: index of the first number of the piece in the box, and the index after the last number in the box
+    missing:     bytes from the piece to the neighbouring number that no lane has, before or after it; 0: lanes have both
     """
 
-    at: int
+    offset: int
     planes: int
     first: int
     stop: int
-    beside: int
+    missing: int
 
 
 class Spot(NamedTuple):
@@ -68,17 +69,19 @@ class Spot(NamedTuple):
 
 
 def spot_of_thread(exchanges: Static[bool], box, cut, pieces):
-    """The spot of a thread, in few instructions, since a block has little to do.  pieces: of a row of the box"""
+    """The spot of a thread, in few instructions, since a block computes few planes.  pieces: number of those of a row"""
     if not exchanges:
         own_x, tile_z, tile_y = box.x0 + cuda.blockIdx.z * cut.chunk, cuda.blockIdx.x, cuda.blockIdx.y
         x, y, planes = cuda.threadIdx.x, cuda.threadIdx.y, least(cut.chunk, box.x1 - own_x)
         return Spot(x, y, cuda.blockDim.x, cuda.blockDim.y, tile_z, tile_y, own_x, planes)
     tiles_z, tiles_y = (pieces + LANES - 1) // LANES, (box.y1 - box.y0 + ROWS - 1) // ROWS
-    beyond = divide_32(block(), tiles_z)
-    number = divide_32(beyond, tiles_y)
+    plane_of_tiles = divide_32(block(), tiles_z)
+    number = divide_32(plane_of_tiles, tiles_y)
     own_x, planes = chunk_at(cut, box.x0, box.x1, number)
     lane, row = cuda.threadIdx.x & (LANES - 1), cuda.threadIdx.x // LANES
-    return Spot(lane, row, LANES, ROWS, block() - beyond * tiles_z, beyond - number * tiles_y, own_x, planes)
+    return Spot(
+        lane, row, LANES, ROWS, block() - plane_of_tiles * tiles_z, plane_of_tiles - number * tiles_y, own_x, planes
+    )
 
 
 def piece_of_thread(stencil: Static[Stencil], exchanges: Static[bool], fields, box, cut):
@@ -87,57 +90,60 @@ def piece_of_thread(stencil: Static[Stencil], exchanges: Static[bool], fields, b
     start = sector_start(fields.old, box.z0, item_bytes)
     spot = spot_of_thread(exchanges, box, cut, (box.z1 - start + width - 1) // width)
     y, z = box.y0 + spot.tile_y * spot.rows + spot.row, start + (spot.tile_z * spot.lanes + spot.lane) * width
-    # Threads beside the box read its last row, or the piece after its last one, of which a lane needs a number.
-    beyond = box.z1 + ((start - box.z1) & (width - 1))
-    at = spot.own_x * fields.plane + least(y, box.y1 - 1) * fields.row + least(z, beyond)
-    beside = pick(spot.lane == spot.lanes - 1, PIECE_BYTES, pick(spot.lane == 0, -item_bytes, 0))
+    # Threads outside the box read its last row, or the piece after its last piece, of which a lane needs a number.
+    piece_after = box.z1 + ((start - box.z1) & (width - 1))
+    offset = spot.own_x * fields.plane + least(y, box.y1 - 1) * fields.row + least(z, piece_after)
+    missing = pick(spot.lane == spot.lanes - 1, PIECE_BYTES, pick(spot.lane == 0, -item_bytes, 0))
     stop = pick(y < box.y1, box.z1 - z, 0)
-    return Piece(at * item_bytes, spot.planes, box.z0 - z, stop, beside)
+    return Piece(offset * item_bytes, spot.planes, box.z0 - z, stop, missing)
 
 
 def shifted(values, value):
-    """The values with another one before them, and without the last one."""
+    """``value``, then the values without the last value."""
     return (value, *values[:-1])
 
 
 def sweep_once(stencil: Static[Stencil], norms: Static[str], exchanges: Static[bool], ctx, sweeps: Pass):
-    """The kernel.  exchanges: it is a part of one that exchanges halos, whose blocks and threads have one number each"""
+    """The kernel.  u: this thread's piece of the plane that is computed; before, after: its neighbours in x
+
+    exchanges: the kernel is a part of one that exchanges halos, whose launch has one dimension
+    """
     fields = sweeps.fields
     zero, numbers, summed = real(0.0), read_numbers(stencil, sweeps.values), norms != "none"
-    planes, far_ahead = PLANES[stencil.dtype], stencil.dtype == "float64"  # the plane after the next one is loaded
+    planes, far_ahead = PLANES[stencil.dtype], stencil.dtype == "float64"  # far_ahead: loads are two planes ahead
     if summed:
         halves = tuple(zero for _ in static(planes))
     plane, row = fields.plane * stencil.item_bytes, fields.row * stencil.item_bytes
     to_new, to_coefficient = fields.new - fields.old, fields.coefficient - fields.old
     own = piece_of_thread(stencil, exchanges, fields, sweeps.box, sweeps.cut)
-    at, left_over = fields.old + own.at, own.planes
-    before, here, after = load_piece(at - plane, zero), load_piece(at, zero), load_piece(at + plane, zero)
+    old, left_over = fields.old + own.offset, own.planes
+    before, u, after = load_piece(old - plane, zero), load_piece(old, zero), load_piece(old + plane, zero)
     while left_over > 0:
-        at = anew(at)
+        old = anew(old)
         later = after
         if far_ahead and left_over > 1:
-            later = load_piece(at + 2 * plane, zero)
-        above, below = load_piece(at - row, zero), load_piece(at + row, zero)
-        line = line_of_piece(stencil, at, here, own.beside, zero)
-        coefficient = load_piece(at + to_coefficient, zero) if stencil.has_coefficient else here
+            later = load_piece(old + 2 * plane, zero)
+        above, below = load_piece(old - row, zero), load_piece(old + row, zero)
+        line = line_of_piece(stencil, old, u, own.missing, zero)
+        coefficient = load_piece(old + to_coefficient, zero) if stencil.has_coefficient else u
         new = stepped_piece(stencil, (before, after), (above, below), line, numbers, coefficient)
-        store_numbers(own.first, own.stop, at + to_new, new)
+        store_numbers(own.first, own.stop, old + to_new, new)
         if summed:
-            halves = shifted(halves, half_of_piece(stencil, new, here, own.first, own.stop))
-        at, left_over = at + plane, left_over - 1
-        before, here, after = here, after, later
+            halves = shifted(halves, half_of_piece(stencil, new, u, own.first, own.stop))
+        old, left_over = old + plane, left_over - 1
+        before, u, after = u, after, later
         if not far_ahead and left_over > 0:
-            after = load_piece(at + plane, zero)
+            after = load_piece(old + plane, zero)
     if summed:
         add_squares_of_warp(sweeps.words, squares_of_warp((planes + 1) // 2, groups_of_halves(planes, halves)))
 
 
-def line_of_piece(stencil: Static[Stencil], at, here, beside, zero):
-    """A piece, with the numbers before and after it, of which no lane has one at the ends of a warp."""
-    loaded = load_number_where(beside != 0, at + beside, zero)
-    left = pick(beside < 0, loaded, shift_up(here[numbers_of_piece(stencil) - 1]))
-    right = pick(beside > 0, loaded, shift_down(here[0]))
-    return (left, *here, right)
+def line_of_piece(stencil: Static[Stencil], address, piece, missing, zero):
+    """The numbers of a piece, with the number before it and the number after it.  missing: ``Piece.missing``"""
+    loaded = load_number_where(missing != 0, address + missing, zero)
+    left = pick(missing < 0, loaded, shift_up(piece[numbers_of_piece(stencil) - 1]))
+    right = pick(missing > 0, loaded, shift_down(piece[0]))
+    return (left, *piece, right)
 
 
 def sweep_once_pass(stencil: Stencil, norms: str, exchanges: bool) -> PassKernel:
@@ -161,8 +167,8 @@ def sweep_once_pass(stencil: Stencil, norms: str, exchanges: bool) -> PassKernel
         blocks = of_chunk * cut.n_chunks
         return PassLaunch(blocks, THREADS, cut, blocks if any(sides[2:]) else of_chunk * waiting)
 
-    bounds, kernel = (
-        LaunchBounds(THREADS, 3 if norms == "none" else 2),
+    kernel, bounds = (
         specialised(sweep_once, stencil, norms, exchanges),
+        LaunchBounds(THREADS, 3 if norms == "none" else 2),
     )
     return PassKernel(kernel, bounds, 0, 0, launch_with_exchange if exchanges else launch)

@@ -1,4 +1,4 @@
-"""How passes of one and two dimensions are cut into chunks for the device."""
+"""The division of passes of one and two dimensions into chunks, and the launch of their blocks."""
 
 from collections.abc import Callable
 
@@ -12,48 +12,47 @@ from ..chunks import cut_into_chunks
 from ..warp.warp import LANES
 from .rows import March, first_column
 
-WARPS = 4  # of a block
+WARPS = 4  # warps of a block
 THREADS = 32 * WARPS
-ROWS_AT_A_TIME = 3  # of the march's loop
-# Blocks that a multiprocessor holds at a time, by the sweeps of a pass: registers allow no more.
+ROWS_AT_A_TIME = 3  # rows of an iteration of ``march_rows``
+# The most blocks that a multiprocessor holds, as registers allow, by the sweeps of a pass; of one dimension by the norms.
 RESIDENT = {1: 5, 2: 4, 3: 3, 4: 3, 5: 2, 6: 2, 7: 2, 8: 2}
-RESIDENT_1D = {"none": 8, "last": 8, "every": 4}  # of one dimension, by the norms
+RESIDENT_1D = {"none": 8, "last": 8, "every": 4}
 RESIDENT_WITH_COEFFICIENT = RESIDENT | {4: 2}
-# The deepest pass of two dimensions over a field of coefficients: deeper ones spill registers, and take longer a sweep.
-DEEPEST_WITH_COEFFICIENT = 6
-# The highest chunk, in rows, by the sweeps of a pass, as measured on an H200: the warps of higher ones read from places
+# The most sweeps of a pass in two dimensions with coefficients: with more sweeps registers spill, and a sweep is slower.
+MOST_SWEEPS_WITH_COEFFICIENT = 6
+# The most rows of a chunk, by the sweeps of a pass, as measured on an H200: with more rows the warps read from places
 # too far apart.  Longer passes have no limit: they share more rows with the chunk above.
-HIGHEST_CHUNK = {1: 48, 2: 96}
-# How many rows ahead of its loads a warp prefetches into the L2 cache, by the sweeps of a pass, as measured on an H200.
-# The warps of a long pass are too few for their loads to hide the latency of memory; those of a short one are many, and
-# lines that they prefetch early are evicted before they are loaded.
+MOST_CHUNK_ROWS = {1: 48, 2: 96}
+# Number of rows ahead of its loads that a warp prefetches into the L2 cache, by the sweeps of a pass, as measured on an
+# H200.  A long pass has too few warps to hide the latency of memory.  A short pass has many warps, and the L2 cache
+# evicts lines that they prefetch early.
 PREFETCH_ROWS = {1: 0, 2: 2, 4: 2}
 MAX_PREFETCH_ROWS = 3  # for all other numbers of sweeps
-# Blocks by which a launch stays below what the device holds, so that a collective finds room beside it.
-SPARE_BLOCKS = 2
-START_ROWS = 4.0  # what it costs a chunk to begin, in rows, about
-WAIT_ROWS = 9  # what it costs a chunk to wait for its halo, in rows, about
-WAVES = 8  # how many numbers of waves ``chunk_rows`` tries
+SPARE_BLOCKS = 2  # a launch leaves room for as many blocks of a collective
+START_ROWS = 4.0  # cost of the start of a chunk, in rows, about
+WAIT_ROWS = 9  # cost of the wait of a chunk for its halo, in rows, about
+WAVES = 8  # number of waves that ``chunk_rows`` tries
 
 
 def prefetch_rows(depth: int) -> Static[int]:
-    """How many rows ahead of its loads a warp of a pass prefetches."""
+    """Number of rows ahead of its loads that a warp prefetches."""
     return PREFETCH_ROWS.get(depth, MAX_PREFETCH_ROWS)
 
 
-def deepest(stencil: Stencil) -> int:
-    """Sweeps of a pass at most."""
-    return DEEPEST_WITH_COEFFICIENT if stencil.n_dims == 2 and stencil.has_coefficient else max(RESIDENT)
+def most_sweeps(stencil: Stencil) -> int:
+    """The most sweeps of a pass."""
+    return MOST_SWEEPS_WITH_COEFFICIENT if stencil.n_dims == 2 and stencil.has_coefficient else max(RESIDENT)
 
 
 def bounds(march: March) -> LaunchBounds:
-    """Those of a pass."""
+    """The launch bounds of a pass."""
     resident = RESIDENT_WITH_COEFFICIENT if march.stencil.has_coefficient else RESIDENT
     return LaunchBounds(THREADS, resident[march.depth] if march.stencil.n_dims == 2 else RESIDENT_1D[march.norms])
 
 
 def launch(march: March) -> Callable[[Box, Box, Storage], PassLaunch]:
-    """See ``PassKernel``.  The cut's chunk: rows of a warp; of one dimension, how often a warp goes on along the row."""
+    """See ``PassKernel``.  The cut's chunk: number of rows of a warp; in one dimension, number of a warp's steps."""
     resident = bounds(march).min_blocks
 
     def cut(box: Box, sides: Box, storage: Storage) -> PassLaunch:
@@ -74,14 +73,15 @@ def launch(march: March) -> Callable[[Box, Box, Storage], PassLaunch]:
 
 
 def chunk_rows(rows: int, across: int, warps: int, sweeps: int, most: int) -> int:
-    """The height in rows of the chunks that take the least time.
+    """The number of rows of the chunks that take the least time.
 
-    across: warps side by side;  warps: that the device runs at a time;  most: of rows, about
-    A chunk costs its rows, as many again as there are sweeps (which it shares with the chunk above), and START_ROWS.  A
-    wave of warps that does not fill the device costs as much as one that does.
+    across: number of warps side by side;  warps: number of warps that the device runs at a time
+    most:   the most rows of a chunk, about
+    The cost of a chunk is the number of its rows, of the rows that it shares with the chunk above, one for each sweep,
+    and START_ROWS.  A wave of warps that does not fill the device costs as much as a full wave.
     """
-    highest = min(HIGHEST_CHUNK.get(sweeps, rows), most)  # rounding may more than double a chunk
-    fewest = max(1, -(-rows * across // (highest * warps)))
+    limit = min(MOST_CHUNK_ROWS.get(sweeps, rows), most)  # rounding may more than double a chunk
+    fewest = max(1, -(-rows * across // (limit * warps)))
     best = (float("inf"), rows)
     for waves in range(fewest, fewest + WAVES):
         chunks = max(1, waves * warps // across)

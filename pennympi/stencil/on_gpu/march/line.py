@@ -1,6 +1,7 @@
 """Passes of a grid of one dimension on a GPU: a warp goes along the points, 32 lanes x LANE_BYTES at a time.
 
-They stay in registers for all levels.  Each sweep spoils one more point at either edge, so that two steps compute those.
+The points stay in registers for all levels.  Each sweep spoils one more point at either edge of the warp, so two steps
+compute the points at the edges.
 """
 
 from ....compile.unroll import Static, static
@@ -9,18 +10,21 @@ from ....kernels.sweep.formula import read_numbers
 from ....kernels.sweep.records import Pass
 from ..warp.warp import LANES, between, load_row, warp_number
 from .cutting import WARPS
-from .level_squares import Level, add_rows_of_level, clear_values, finish_squares, leave_value, squares_before_rows
+from .level_squares import Level, add_rows_of_level, clear_values, finish_squares, squares_before_rows, store_value
 from .rows import Edges, March, first_column, lane_at, next_row, store_row
 
 
-def advance_along(march: Static[March], careful: Static[bool], points, lane, at):
-    """From points of the old field, and their coefficients, to the new field's at an address."""
+def advance_along(march: Static[March], careful: Static[bool], points, lane, to):
+    """Compute all levels of a lane's points, and store the last level.
+
+    points: (points of the old field, coefficients);  to: address in the new field
+    """
     c, coefficients = points
     for s in static(march.depth):
         new = next_row(march, careful, (c, c, c), lane, coefficients)
-        leave_value(march, Level(march.depth - 1 - s, careful), (new, c), lane, lane.leaves)
+        store_value(march, Level(march.depth - 1 - s, careful), (new, c), lane, lane.values)
         c = new
-    store_row(march.width, c, at, lane)
+    store_row(march.width, c, to, lane)
 
 
 def march_along(march: Static[March], ctx, sweeps: Pass):
@@ -37,9 +41,9 @@ def march_along(march: Static[March], ctx, sweeps: Pass):
     while step < end:
         shared, left = clear_values(march), origin + step * march.keeps
         lane = lane_at(march, left, Edges(box, live, lead), numbers, shared)
-        at = between(lane.column, -lead, fields.row - lead - width) * item_bytes
-        c = load_row(fields.old + at, zero)
-        coefficients = load_row(fields.coefficient + at, zero) if march.stencil.has_coefficient else c
+        offset = between(lane.column, -lead, fields.row - lead - width) * item_bytes
+        c = load_row(fields.old + offset, zero)
+        coefficients = load_row(fields.coefficient + offset, zero) if march.stencil.has_coefficient else c
         new = fields.new + lane.half * item_bytes
         if lane.ragged or left - march.edge < live.z0 or left - march.edge + LANES * width > live.z1:
             advance_along(march, True, (c, coefficients), lane, new)

@@ -1,17 +1,15 @@
 """Passes of a grid of two dimensions on a GPU: a warp goes down the rows.
 
-A warp holds, in registers, 32 lanes x LANE_BYTES of three rows of each of T levels.  A row of the field is loaded as
-level 0.  Level s + 1 of the row above it can then be computed, level s + 2 of the row above that one, and so on; level T
-is stored.  The neighbours of a column are in registers of this lane, or of the next lane (one shuffle).  Each sweep
-spoils one more column at either edge of the warp, so two warps compute the outermost columns: that takes no shared
-memory and no barrier.
+A warp holds, in registers, 32 lanes x LANE_BYTES of three rows of each of T levels.  It loads row r + 1 of the field,
+level 0, and computes row r of level 1, row r - 1 of level 2, and so on; it stores level T.  The neighbours of a column
+are in registers of this lane, or of the next lane (one shuffle).  Each sweep spoils one more column at either edge of the
+warp, so two warps compute the columns at the edges, without shared memory and without a barrier.
 
-After level 1, what it takes next is read: a row is on its way while all further levels are computed, and has the
-registers of one that level 1 has left.  The loop does three rows an iteration, in which the three rows of a level
-exchange their roles, so that no register is copied.
+After level 1 the warp loads the next row for level 1, which arrives while it computes the other levels.  An iteration of
+the loop does three rows, in which the three rows of a level exchange their roles, so that no register is copied.
 
-References: Micikevicius streams along one axis with the planes in registers (3D finite difference computation on GPUs,
-GPGPU-2, 2009); AN5D does many time levels a pass through shared memory (Matsumura and others, CGO 2020).
+References: Micikevicius, 3D finite difference computation on GPUs (GPGPU-2, 2009), which streams along one axis with
+planes in registers; Matsumura and others, AN5D (CGO 2020), which does many time levels a pass through shared memory.
 """
 
 from typing import Any, NamedTuple
@@ -29,10 +27,10 @@ from .level_squares import (
     add_rows_of_level,
     clear_values,
     finish_squares,
-    leave_value,
     level_of_lane,
     norms_of,
     squares_before_rows,
+    store_value,
 )
 from .rows import NO_WALL, Edges, Lane, March, first_column, lane_at, next_row, store_row
 
@@ -40,10 +38,11 @@ from .rows import NO_WALL, Edges, Lane, March, first_column, lane_at, next_row, 
 class Rows(NamedTuple):
     """The rows of a warp.
 
-    old, coefficient, new: addresses of the lane's part of row 0;  pitch_bytes: from a row to the next
-    own, n_own:  the first row that the warp keeps, and their number
-    first, stop: the live rows
-    last:        the last row that is read
+    old, coefficient, new: addresses of the lane's part of row 0
+    pitch_bytes: bytes from a row to the next row
+    own, n_own:  index of the first row that the warp keeps, and number of the rows that it keeps
+    first, stop: index of the first live row, and the index after the last live row
+    last:        index of the last row that the warp reads
     """
 
     old: int
@@ -58,7 +57,7 @@ class Rows(NamedTuple):
 
 
 def read_rows(march: Static[March], ahead: Static[int], rows: Rows, r, like):
-    """Row r + 1, and the coefficients of row r.  ahead: how many rows farther it prefetches"""
+    """Row r + 1, and the coefficients of row r.  ahead: number of rows ahead to prefetch"""
     row = read_row(ahead, rows.old, rows, r + 1, like)
     if not march.stencil.has_coefficient:
         return row, row
@@ -66,59 +65,59 @@ def read_rows(march: Static[March], ahead: Static[int], rows: Rows, r, like):
 
 
 def read_row(ahead: Static[int], base, rows: Rows, r, like):
-    """Row r of the field at an address."""
+    """Row r of the field whose row 0 lies at address ``base``."""
     if ahead > 0:
         prefetch(base + least(r + ahead, rows.last) * rows.pitch_bytes)
     return load_row(base + r * rows.pitch_bytes, like)
 
 
 def advance(march: Static[March], state, r, rows: Rows, warp):
-    """The state after level 1 has taken row r + 1 and computed row r, level s + 1 row r - s: all columns and rows count.
+    """The state after level s + 1 has computed row r - s, for all levels; all columns and rows count.
 
-    state: (what level 1 takes: a row and coefficients, for each level the two rows that it remembers)
-    warp:  (the lane, where it leaves values of the norm)
+    state: ((row r + 1 and the coefficients of row r for level 1), (rows r - s - 1 and r - s of level s, for each s))
+    warp:  (the lane, address of its values of the norm)
     """
-    (given, memories), (lane, leaves) = state, warp
+    (incoming, memories), (lane, values) = state, warp
     kept: tuple[Any, ...] = ()
     for s in static(march.depth):
         later = march.depth - 1 - s
-        (u, c), (d, coefficients) = memories[s], given
+        (u, c), (d, coefficients) = memories[s], incoming
         more = coefficients
         if march.stencil.has_coefficient and later > 0:
             more = load_row(rows.coefficient + (r - s - 1) * rows.pitch_bytes, c[0])
         new = next_row(march, False, (u, c, d), lane, coefficients)
-        leave_value(march, Level(later, False), (new, c), lane, leaves)
+        store_value(march, Level(later, False), (new, c), lane, values)
         kept = (*kept, (c, d))
-        given = new, more
+        incoming = new, more
         if s == 0:
-            coming = read_rows(march, prefetch_rows(march.depth), rows, r + 1, c[0])
-    store_row(march.width, given[0], rows.new + (r - march.depth + 1) * rows.pitch_bytes, lane)
-    return coming, kept
+            following = read_rows(march, prefetch_rows(march.depth), rows, r + 1, c[0])
+    store_row(march.width, incoming[0], rows.new + (r - march.depth + 1) * rows.pitch_bytes, lane)
+    return following, kept
 
 
 def advance_carefully(march: Static[March], state, r, rows: Rows, warp):
-    """As ``advance``, where rows may not be live, or not be needed yet, and columns may not count."""
-    (given, memories), (lane, leaves) = state, warp
+    """``advance`` for rows that may not be live or not be needed yet, and columns that may not count."""
+    (incoming, memories), (lane, values) = state, warp
     kept: tuple[Any, ...] = ()
     for s in static(march.depth):
         later = march.depth - 1 - s
-        (u, c), (d, coefficients) = memories[s], given
+        (u, c), (d, coefficients) = memories[s], incoming
         new, more = c, c
         if r - s >= rows.own - later:
             if march.stencil.has_coefficient and later > 0:
                 more = load_row(rows.coefficient + between(r - s - 1, rows.first, rows.stop) * rows.pitch_bytes, c[0])
             if rows.first <= r - s and r - s < rows.stop:
                 new = next_row(march, True, (u, c, d), lane, coefficients)
-                leave_value(march, Level(later, True), (new, c), lane, leaves)
+                store_value(march, Level(later, True), (new, c), lane, values)
         kept = (*kept, (c, d))
-        given = new, more
+        incoming = new, more
         if s == 0:
-            coming = read_rows(
+            following = read_rows(
                 march, prefetch_rows(march.depth), rows, between(r + 1, rows.first - 2, rows.stop - 1), c[0]
             )
     if r - march.depth + 1 >= rows.own:
-        store_row(march.width, given[0], rows.new + (r - march.depth + 1) * rows.pitch_bytes, lane)
-    return coming, kept
+        store_row(march.width, incoming[0], rows.new + (r - march.depth + 1) * rows.pitch_bytes, lane)
+    return following, kept
 
 
 def march_down(march: Static[March], ctx, sweeps: Pass):
@@ -135,8 +134,9 @@ def march_down(march: Static[March], ctx, sweeps: Pass):
     shared, squares = clear_values(march), squares_before_rows(march)
     left = origin + warp % across * march.keeps
     lane = lane_at(march, left, Edges(box, live, lead), read_numbers(march.stencil, sweeps.values), shared)
-    at = between(lane.column, -lead, fields.row - lead - march.width) * march.stencil.item_bytes
-    old, coefficient, new = fields.old + at, fields.coefficient + at, fields.new + lane.half * march.stencil.item_bytes
+    offset = between(lane.column, -lead, fields.row - lead - march.width) * march.stencil.item_bytes
+    old, coefficient = fields.old + offset, fields.coefficient + offset
+    new = fields.new + lane.half * march.stencil.item_bytes
     end = own + n_own + march.depth - 1
     rows = Rows(old, coefficient, new, pitch_bytes, own, n_own, live.y0, live.y1, min(end + 1, live.y1))
     squares = march_rows(march, rows, lane, shared, squares)
@@ -144,25 +144,25 @@ def march_down(march: Static[March], ctx, sweeps: Pass):
 
 
 def march_rows(march: Static[March], rows: Rows, lane: Lane, shared, squares):
-    """All rows of a warp.  Level 1 computes row r, and level s row r - s + 1."""
+    """The squares after all rows of a warp.  Level 1 computes row r, and level s row r - s + 1."""
     depth, row_bytes, own, n_own = march.depth, norms_of(march).row_bytes, rows.own, rows.n_own
     r, end = own - depth + 1, own + n_own + depth - 1
     may_be_cut = march.wall == NO_WALL and march.norms != "none"
     inner, inner_end = own + depth - 1, pick(may_be_cut & lane.ragged, own, min(end, rows.stop))
     u, _ = read_rows(march, 0, rows, between(r - 2, rows.first - 2, rows.stop - 1), real(0.0))
     c, _ = read_rows(march, 0, rows, between(r - 1, rows.first - 2, rows.stop - 1), real(0.0))
-    given = read_rows(march, 0, rows, between(r, rows.first - 2, rows.stop - 1), real(0.0))
-    state = given, tuple((u, c) for _ in static(depth))
+    incoming = read_rows(march, 0, rows, between(r, rows.first - 2, rows.stop - 1), real(0.0))
+    state = incoming, tuple((u, c) for _ in static(depth))
     while r < end:
         while inner <= r and r + ROWS_AT_A_TIME <= inner_end:
-            state = advance(march, state, r, rows, (lane, lane.leaves))
-            state = advance(march, state, r + 1, rows, (lane, lane.leaves + row_bytes))
-            state = advance(march, state, r + 2, rows, (lane, lane.leaves + 2 * row_bytes))
+            state = advance(march, state, r, rows, (lane, lane.values))
+            state = advance(march, state, r + 1, rows, (lane, lane.values + row_bytes))
+            state = advance(march, state, r + 2, rows, (lane, lane.values + 2 * row_bytes))
             counted = r - own - level_of_lane(march), n_own
             squares = add_rows_of_level(march, ROWS_AT_A_TIME, squares, shared, counted)
             r += ROWS_AT_A_TIME
         if r < end:
-            state = advance_carefully(march, state, r, rows, (lane, lane.leaves))
+            state = advance_carefully(march, state, r, rows, (lane, lane.values))
             squares = add_rows_of_level(march, 1, squares, shared, (r - own - level_of_lane(march), n_own))
             r += 1
     return squares

@@ -1,1 +1,1 @@
-"""All sweeps of two dimensions in one launch: a block keeps a tile in registers."""
+"""All sweeps of a grid of two dimensions in one launch: a block keeps a tile in registers."""

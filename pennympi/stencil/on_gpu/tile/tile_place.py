@@ -1,4 +1,4 @@
-"""What a block and a lane of it know of a tile of a grid, and where all lies in the block's shared memory."""
+"""The tile of a block, the place of a lane in it, and the layout of the block's shared memory."""
 
 from typing import Any, NamedTuple
 
@@ -19,10 +19,10 @@ class Memory(NamedTuple):
 
     cells:   (2 parities, Shape.cells) quads of the rim
     edges:   (2 parities, warps + 2, first and last row, LANES) quads
-    columns: (warps, rows, 2 sides) quads that a warp gives
-    targets: (warps, LANES, 2) addresses that a lane gives them to, then those of the rows above and below
+    columns: (warps, rows, 2 sides) quads that a warp sends
+    targets: (warps, LANES, 2) addresses to which a lane sends these quads, then two addresses for the rows
     squares: (2 parities, warps, 2, LANES, 2) words
-    dead:    0 until a wait has given up
+    dead:    a word that is 0 until a wait has given up
     """
 
     cells: int
@@ -35,7 +35,7 @@ class Memory(NamedTuple):
 
 
 class Tiles(NamedTuple):
-    """What the kernel is compiled for.  norms: "none", "last" or "every" """
+    """The static parameters of the kernel.  norms: "none", "last" or "every" """
 
     stencil: Stencil
     shape: Shape
@@ -53,17 +53,17 @@ class Tiles(NamedTuple):
 
     @property
     def rim(self) -> int:
-        """Columns of the rim at each side."""
+        """Number of columns of the rim at each side."""
         return WIDTH * self.shape.side
 
     @property
     def half_cells(self) -> int:
-        """Bytes of the cells of one exchange in shared memory."""
+        """Bytes of the cells of an exchange in shared memory."""
         return self.shape.cells * self.quad_bytes
 
     @property
     def memory(self) -> Memory:
-        """Where everything lies in shared memory."""
+        """The layout of shared memory."""
         shape, quad = self.shape, self.quad_bytes
         sizes = (
             2 * shape.cells * quad,
@@ -77,34 +77,36 @@ class Tiles(NamedTuple):
 
 
 class Tile(NamedTuple):
-    """The tile of a block, as ``tile_shape.tables`` has it.
+    """The tile of a block, from the words of ``tile_shape.tables``.
 
-    y, x:       the first own point, in the arrays;  own, width: own rows and columns
-    north, ...: whether there are others beyond, or the grid ends
-    inbox:      address of its packets
+    row, column: indices of the first own point in an array with halo
+    own, width:  number of own rows, and of own columns
+    above, below, left, right: True if the grid has a tile at this side; False if the grid ends
+    inbox:       address of the packets that the tile receives
     """
 
-    y: int
+    row: int
     own: int
-    x: int
+    column: int
     width: int
-    north: bool
-    south: bool
-    west: bool
-    east: bool
+    above: bool
+    below: bool
+    left: bool
+    right: bool
     inbox: int
 
 
 class Lane(NamedTuple):
-    """What a lane knows of its place.
+    """The place of a lane in a tile.
 
-    tile:        of the block
-    shared:      address of the shared memory
-    lane, warp:  numbers;  row: the first row of the warp, counted from the first of the rim
-    column:      of the quad, counted from the rim's first
-    mine:        whether the quad has own columns
-    first, last: whether it has the fixed column before the own ones, and the one after them
-    numbers:     of the formula
+    tile:       the tile of the block
+    shared:     address of the block's shared memory
+    lane, warp: index of the lane in its warp, and of the warp in the block
+    row:        index of the warp's first row; row 0 is the first row of the rim
+    column:     index of the first column of the lane's quads; column 0 is the first column of the rim
+    is_own:     True if the quads have own columns
+    has_wall_before, has_wall_after: True if the quads have the fixed column before, or after, the own columns
+    numbers:    the numbers of the formula
     """
 
     tile: Tile
@@ -113,24 +115,24 @@ class Lane(NamedTuple):
     warp: int
     row: int
     column: int
-    mine: bool
-    first: bool
-    last: bool
+    is_own: bool
+    has_wall_before: bool
+    has_wall_after: bool
     numbers: Any
 
 
 def tile_of(table):
-    """The tile of a block from its words."""
-    known = load_word(table + 4 * WORD)
+    """The tile of a block from the words of its table."""
+    sides = load_word(table + 4 * WORD)
     return Tile(
         load_word(table),
         load_word(table + WORD),
         load_word(table + 2 * WORD),
         load_word(table + 3 * WORD),
-        (known & 1) != 0,
-        (known & 2) != 0,
-        (known & 4) != 0,
-        (known & 8) != 0,
+        (sides & 1) != 0,
+        (sides & 2) != 0,
+        (sides & 4) != 0,
+        (sides & 8) != 0,
         load_word(table + 5 * WORD),
     )
 
@@ -138,14 +140,15 @@ def tile_of(table):
 def lane_of(tiles: Static[Tiles], tile: Tile, numbers):
     """The place of a lane."""
     warp, lane, side = warp_number(), lane_number(), tiles.shape.side
-    own = WIDTH * (lane - side)
-    mine = (own >= 0) & (own < tile.width)
-    first = (not tile.west) & (lane == side - 1)
-    last = (not tile.east) & (own <= tile.width) & (tile.width < own + WIDTH)
-    return Lane(tile, shared_start(), lane, warp, warp * tiles.shape.rows, WIDTH * lane, mine, first, last, numbers)
+    own_column = WIDTH * (lane - side)
+    is_own = (own_column >= 0) & (own_column < tile.width)
+    before = (not tile.left) & (lane == side - 1)
+    after = (not tile.right) & (own_column <= tile.width) & (tile.width < own_column + WIDTH)
+    return Lane(tile, shared_start(), lane, warp, warp * tiles.shape.rows, WIDTH * lane, is_own, before, after, numbers)
 
 
 def place_anew(place):
-    """The same place; what is computed of it stays in registers until the next barrier only."""
+    """The same place as new values for the compiler, which then keeps no expression of the old values in registers."""
     lane, warp, row, column = anew(place.lane), anew(place.warp), anew(place.row), anew(place.column)
-    return Lane(place.tile, place.shared, lane, warp, row, column, place.mine, place.first, place.last, place.numbers)
+    before, after = place.has_wall_before, place.has_wall_after
+    return Lane(place.tile, place.shared, lane, warp, row, column, place.is_own, before, after, place.numbers)

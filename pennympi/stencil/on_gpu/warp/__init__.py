@@ -1,1 +1,1 @@
-"""What the lanes of a warp do for a sweep: loads and stores, numbers of other lanes, norms."""
+"""Loads, stores, shuffles and norms that the lanes of a warp do together."""

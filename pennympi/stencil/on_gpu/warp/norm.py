@@ -1,10 +1,8 @@
-"""The values of groups on a GPU, added up over the lanes of a warp without a barrier of the block.
+"""The norm of a sweep on a GPU: the lanes of a warp add up the values of their groups, without a barrier of the block.
 
-    add_squares_of_warp(words, squares)    all 32 lanes: to the words of the sweep in global memory
-
-``squares_of_warp`` makes the squares of a few values of each lane, all that a warp has of a sweep.
-``add_values_of_warp`` adds to squares, and moves the window of all lanes together: where each lane has its own, it moves
-at another point in each, and the warp goes all ways in turn.
+A warp begins with ``squares_of_warp`` of a few values of each lane, or adds values by ``add_values_of_warp``; then
+``add_squares_of_warp`` adds the squares to the words of the sweep.  All lanes of a warp have the same window: windows of
+their own would move at different times, and the warp would run the branches of each lane in turn.
 """
 
 from llvmlite import ir
@@ -27,12 +25,13 @@ from ....kernels.sweep.norm import (
 )
 from .warp import ALL_LANES
 
-LOW = 26  # of the LOW_BITS of an accumulator, which are added up apart: 32 of either part are below 2**31
+# An accumulator of LOW_BITS bits is added up in two parts, the lower one of LOW bits: 32 lanes' parts are below 2**31.
+LOW = 26
 LOW_PART, ABOVE = (1 << LOW) - 1, 64 - LOW_BITS
 
 
 def _reducing(ptx):
-    """An intrinsic that reduces an int32, given as an int64, over the 32 lanes of a warp."""
+    """An intrinsic that reduces the low 32 bits of an int64, as an int32, over the 32 lanes of a warp."""
 
     @intrinsic
     def run(typing, x):
@@ -51,9 +50,9 @@ least_of_warp = _reducing("redux.sync.min.s32 $0, $1, -1;")
 
 @intrinsic
 def largest_of_warp(typing, values):
-    """The largest of all lanes' tuples, of which no number is negative; NaN is larger than all.
+    """The largest number in the tuples of all lanes.  No number is negative; NaN is larger than all numbers.
 
-    Of float64 a number on the same side of all powers of two: 32 bits, the last of which is set for those that follow.
+    For float64 the result is rounded to 32 bits, so that it is on the same side of each power of two as the number.
     """
     like, i32 = values.dtype, ir.IntType(32)
 
@@ -74,7 +73,7 @@ def largest_of_warp(typing, values):
 
 
 def in_all(condition):
-    """Whether it holds in all lanes of the warp."""
+    """True if the condition holds in all lanes of the warp."""
     return cuda.all_sync(ALL_LANES, condition)
 
 
@@ -83,7 +82,7 @@ def _least_scale(scale):
 
 
 def raised_in_all(squares, value):
-    """``raised`` to the highest window of the lanes of the warp."""
+    """``raised`` to the highest window of the warp's lanes."""
     if not in_all(value * squares.scale <= real(LIMIT)):
         squares = raised(squares, value)
         squares = at_scale(squares, _least_scale(squares.scale))
@@ -91,30 +90,30 @@ def raised_in_all(squares, value):
 
 
 def add_values_of_warp(n: Static[int], squares: Squares, values):
-    """``add_values`` for all lanes of a warp together: a value is 0 where a lane has none."""
+    """``add_values`` for all lanes of a warp together.  A lane without a value passes 0."""
     return add_values(n, squares, values, in_all, raised_in_all)
 
 
 def squares_of_warp(n: Static[int], values):
-    """The squares of n values of each lane, 0 where a lane has none, with one window for all."""
+    """The squares of n values of each lane, with one window for all lanes.  A lane without a value passes 0."""
     return cut_values(n, raised(no_squares(), largest_of_warp(values)), values)
 
 
 def total_of_warp(accumulator):
-    """The sum of the ``multiples`` of an accumulator over the lanes of a warp, in each of them."""
+    """The sum of the ``multiples`` of an accumulator over the lanes of a warp, in every lane."""
     high = (accumulator << ABOVE) >> (ABOVE + LOW)
     return (sum_of_warp(high) << LOW) + sum_of_warp(accumulator & LOW_PART)
 
 
 def add_squares_of_warp(words, squares: Squares):
-    """Add what the lanes of a warp hold to the copies of the words at address ``words``."""
+    """Add the squares of the lanes of a warp to this block's copy of the words at address ``words``."""
     scale, lane = _least_scale(squares.scale), cuda.laneid
     squares = at_scale(squares, scale)
     a, b, c = total_of_warp(squares.a), total_of_warp(squares.b), total_of_warp(squares.c)
     value = a if lane == 0 else b if lane == 1 else c
-    at = copy_of_words(words)
+    first_word = copy_of_words(words)
     if scale == 0:
         if lane == 0:
-            add_int64(at + 8 * BAD_WORD, 1)
+            add_int64(first_word + 8 * BAD_WORD, 1)
     elif lane < 3 and value != 0:
-        add_int64(at + 8 * (top_bin(scale) + lane), value)
+        add_int64(first_word + 8 * (top_bin(scale) + lane), value)

@@ -1,4 +1,4 @@
-"""Pieces of 16 bytes, at multiples of 16, in global and shared memory; a thread holds one as a tuple of numbers."""
+"""Pieces: 16 bytes at a multiple of 16 bytes in global or shared memory, and a tuple of numbers in a thread."""
 
 from llvmlite import ir
 
@@ -17,7 +17,7 @@ load_piece = loader(GLOBAL)
 def store_numbers(typing, first, stop, address, piece):
     """Store the numbers first .. stop - 1 of a piece at an address in global memory.
 
-    By one piece of PTX, so that the compiler makes no second loop of a kernel for pieces that are stored in part.
+    The branches are inside the inline PTX, so that the compiler does not make a second loop for pieces stored in part.
     """
     letter, suffix, nbytes = ("f", "f32", 4) if piece.dtype is types.float32 else ("d", "f64", 8)
     values = [f"${3 + k}" for k in range(piece.count)]
@@ -42,7 +42,7 @@ def store_numbers(typing, first, stop, address, piece):
 
 @intrinsic
 def copy_piece(typing, condition, shared, address):
-    """Begin to copy a piece from global to shared memory, where the condition holds."""
+    """Begin to copy a piece from global to shared memory, if the condition holds."""
 
     def code(context, b, signature, args):
         copy = "{ .reg .pred p; setp.ne.b32 p, $0, 0; @p cp.async.cg.shared.global [$1], [$2], 16; }"
@@ -53,32 +53,32 @@ def copy_piece(typing, condition, shared, address):
     return types.void(types.boolean, types.int64, types.int64), code
 
 
-# The copies since the last of these are a group; and wait for all groups of this thread but the last two.
+# ``end_group`` ends a group of copies; ``wait_for_group`` waits for all groups of this thread except the last two.
 end_group, wait_for_group = statement("cp.async.commit_group;"), statement("cp.async.wait_group 2;")
 
 
-def load_piece_where(condition, address, other):
-    """The piece at an address in global memory, where the condition holds; else ``other``."""
+def load_piece_where(condition, address, default):
+    """The piece at an address in global memory if the condition holds, else ``default``."""
     if condition:
-        return load_piece(address, other[0])
-    return other
+        return load_piece(address, default[0])
+    return default
 
 
-def load_number_where(condition, address, other):
-    """The number at an address in global memory, where the condition holds; else ``other``."""
+def load_number_where(condition, address, default):
+    """The number at an address in global memory if the condition holds, else ``default``."""
     if condition:
         return load(address, 0)
-    return other
+    return default
 
 
-def load_shared_where(condition, address, other):
-    """The number at an address in shared memory, where the condition holds; else ``other``."""
+def load_shared_where(condition, address, default):
+    """The number at an address in shared memory if the condition holds, else ``default``."""
     if condition:
-        return load_number(address, other)
-    return other
+        return load_number(address, default)
+    return default
 
 
 def store_shared_where(condition, address, piece):
-    """Store a piece at an address in shared memory, where the condition holds."""
+    """Store a piece at an address in shared memory, if the condition holds."""
     if condition:
         store_vector(address, piece)

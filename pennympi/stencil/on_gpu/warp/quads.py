@@ -1,7 +1,7 @@
-"""Four numbers of a lane, a quad, as a tuple: to and from memory, and as packets that other blocks wait for.
+"""Quads: four numbers of a lane as a tuple, in memory, and as packets that other blocks wait for.
 
 A packet is 8 bytes, which arrive together: 32 bits of data, and the number of the exchange (NCCL's LL protocol).  A
-float32 takes one, a float64 two, side by side; two packets go by one access of 16 bytes.
+float32 is one packet, a float64 two neighbouring packets; an access of 16 bytes carries two packets.
 """
 
 from llvmlite import ir
@@ -20,11 +20,11 @@ load_shared = loader(SHARED, count=WIDTH)
 
 
 def _words_of(b, x):
-    """The words of 32 bits of a number."""
+    """The 32-bit words of a number."""
     if isinstance(x.type, ir.FloatType):
         return [b.bitcast(x, _I32)]
-    both = b.bitcast(x, ir.VectorType(_I32, 2))
-    return [b.extract_element(both, _I32(k)) for k in (0, 1)]
+    halves = b.bitcast(x, ir.VectorType(_I32, 2))
+    return [b.extract_element(halves, _I32(k)) for k in (0, 1)]
 
 
 @intrinsic
@@ -44,19 +44,19 @@ def put_quad(typing, address, number, quad):
 
 @intrinsic
 def get_quad(typing, address, number, like):
-    """(the quad whose packets lie at ``address``, ``number``, or that of a packet of another exchange)"""
+    """(the quad whose packets lie at ``address``, ``number`` or the number of a packet of another exchange)"""
     wide = like is types.float64
 
     def code(context, b, signature, args):
         number, words = b.trunc(args[1], _I32), []
-        found = number
+        arrived = number
         for k in range(0, WIDTH * (1 + wide), 2):
             ptx = f"ld.volatile.global.v4.u32 {{$0,$1,$2,$3}}, [$4+{8 * k}];"
             line = assembly(b, _FOUR, [args[0]], ptx, "=r,=r,=r,=r,l,~{memory}")
             low, first, high, second = (b.extract_value(line, i) for i in range(4))
             words += [low, high]
-            for one in (first, second):
-                found = b.select(b.icmp_signed("!=", one, number), one, found)
+            for number_of_packet in (first, second):
+                arrived = b.select(b.icmp_signed("!=", number_of_packet, number), number_of_packet, arrived)
         if wide:
             values = []
             for k in range(0, 8, 2):
@@ -67,7 +67,7 @@ def get_quad(typing, address, number, like):
         else:
             values = [b.bitcast(word, ir.FloatType()) for word in words]
         quad = cgutils.pack_array(b, values)
-        return context.make_tuple(b, signature.return_type, [quad, b.zext(found, _I64)])
+        return context.make_tuple(b, signature.return_type, [quad, b.zext(arrived, _I64)])
 
     result = types.Tuple([types.UniTuple(like, WIDTH), types.int64])
     return result(types.int64, types.int64, like), code

@@ -1,4 +1,4 @@
-"""Memory by addresses: 16 bytes at a time as tuples of numbers; and dynamic shared memory, also number by number."""
+"""Loads and stores of 16 bytes as tuples of numbers, and of single numbers in dynamic shared memory."""
 
 from llvmlite import ir
 
@@ -31,7 +31,7 @@ def vector_type(context, like):
 
 
 def loader(space, nbytes=PIECE_BYTES, count=0):
-    """``load(address, like)``: ``nbytes`` or ``count`` numbers of the type of ``like``, from a multiple of 16 on."""
+    """``load(address, like)``: ``nbytes`` bytes, or ``count`` numbers, of the type of ``like``, at a multiple of 16."""
 
     @intrinsic
     def load(typing, address, like):
@@ -39,11 +39,11 @@ def loader(space, nbytes=PIECE_BYTES, count=0):
         n = count or nbytes * 8 // kind.bitwidth
 
         def code(context, b, signature, args):
-            vector, found = vector_type(context, kind), []
+            vector, numbers = vector_type(context, kind), []
             for k in range(0, n, vector.count):
-                one = b.load(pointer(b, args[0], k // vector.count * PIECE_BYTES, vector, space), align=PIECE_BYTES)
-                found += [b.extract_element(one, _I32(i)) for i in range(vector.count)]
-            return cgutils.pack_array(b, found)
+                loaded = b.load(pointer(b, args[0], k // vector.count * PIECE_BYTES, vector, space), align=PIECE_BYTES)
+                numbers += [b.extract_element(loaded, _I32(i)) for i in range(vector.count)]
+            return cgutils.pack_array(b, numbers)
 
         return types.UniTuple(kind, n)(types.int64, like), code
 
@@ -51,7 +51,7 @@ def loader(space, nbytes=PIECE_BYTES, count=0):
 
 
 def storer(space):
-    """``store(address, numbers)``: a tuple of 16 bytes or a multiple, to a multiple of 16."""
+    """``store(address, numbers)``: store a tuple of a multiple of 16 bytes, at a multiple of 16."""
 
     @intrinsic
     def store(typing, address, numbers):
@@ -68,14 +68,14 @@ def store_vectors(context, b, address, numbers, kind, space):
     """Build the stores of a tuple of the type ``kind``."""
     vector = vector_type(context, types.unliteral(kind.dtype))
     for k in range(0, kind.count, vector.count):
-        one = ir.Constant(vector, ir.Undefined)
+        stored = ir.Constant(vector, ir.Undefined)
         for i in range(vector.count):
-            one = b.insert_element(one, b.extract_value(numbers, k + i), _I32(i))
-        b.store(one, pointer(b, address, k // vector.count * PIECE_BYTES, vector, space), align=PIECE_BYTES)
+            stored = b.insert_element(stored, b.extract_value(numbers, k + i), _I32(i))
+        b.store(stored, pointer(b, address, k // vector.count * PIECE_BYTES, vector, space), align=PIECE_BYTES)
 
 
 def pointer(b, address, offset_bytes, kind, space):
-    """A pointer to a number or vector some bytes after an address."""
+    """A pointer to a number or vector ``offset_bytes`` after an address."""
     return b.inttoptr(b.add(address, _I64(offset_bytes)), ir.PointerType(kind, space))
 
 

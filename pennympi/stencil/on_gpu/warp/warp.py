@@ -1,7 +1,6 @@
-"""What the lanes of a warp do for a sweep: whole rows to and from memory, and numbers of other lanes.
+"""Loads and stores of rows by the lanes of a warp, and numbers of other lanes.
 
-A lane's part of a row is a tuple of LANE_BYTES bytes; loads and stores are of 16 bytes.  The address of a part is a
-multiple of LANE_BYTES.
+A lane's part of a row is a tuple of LANE_BYTES bytes, at a multiple of LANE_BYTES.  A load or store takes 16 bytes.
 """
 
 from llvmlite import ir
@@ -16,37 +15,37 @@ _I32, _I64 = ir.IntType(32), ir.IntType(64)
 
 
 def lane_number():
-    """The number of this lane in its warp."""
+    """Index of this lane in its warp."""
     return cuda.laneid
 
 
 def warp_number():
-    """The number of this warp in its block."""
-    return cuda.shfl_sync(ALL_LANES, cuda.threadIdx.x >> 5, 0)  # the compiler sees that lanes agree
+    """Index of this warp in its block."""
+    return cuda.shfl_sync(ALL_LANES, cuda.threadIdx.x >> 5, 0)  # by a shuffle: the compiler sees that the lanes agree
 
 
 def shift_down(x):
-    """x of the next lane."""
+    """``x`` of the next lane."""
     return cuda.shfl_down_sync(ALL_LANES, x, 1)
 
 
 def shift_up(x):
-    """x of the lane before."""
+    """``x`` of the previous lane."""
     return cuda.shfl_up_sync(ALL_LANES, x, 1)
 
 
 def of_lane(x, lane):
-    """x of a lane."""
+    """``x`` of lane ``lane``."""
     return cuda.shfl_sync(ALL_LANES, x, lane)
 
 
 def swap(x):
-    """x of the other lane of a pair."""
+    """``x`` of the partner lane in a pair of an even and an odd lane."""
     return cuda.shfl_xor_sync(ALL_LANES, x, 1)
 
 
 def between(x, low, high):
-    """x, or the nearest of low and high."""
+    """x, limited to low .. high."""
     return min(max(x, low), high)
 
 
@@ -55,13 +54,13 @@ def least(x, y):
     return min(x, y)
 
 
-# What lanes of a warp have written to shared memory is there for the others.
+# Barrier of a warp: afterwards all its lanes see the earlier writes of each lane to shared memory.
 sync_warp = statement("bar.warp.sync -1;")
 
 
 @intrinsic
 def pick(typing, condition, x, y):
-    """x where the condition holds, else y, without a branch."""
+    """x if the condition holds, else y, without a branch."""
     kind = types.unliteral(x)
 
     def code(context, b, signature, args):
@@ -72,7 +71,7 @@ def pick(typing, condition, x, y):
 
 @intrinsic
 def within(typing, x, n):
-    """Whether 0 <= x < n, in 32 bits."""
+    """True if 0 <= x < n, compared in 32 bits."""
 
     def code(context, b, signature, args):
         return b.icmp_unsigned("<", b.trunc(args[0], _I32), b.trunc(args[1], _I32))
@@ -88,14 +87,15 @@ def load_row(typing, address, like):
     def code(context, b, signature, args):
         vector = vector_type(context, like)
         loaded = [b.load(pointer(b, args[0], offset, vector, GLOBAL), align=16) for offset in range(0, LANE_BYTES, 16)]
-        return cgutils.pack_array(b, [b.extract_element(one, _I32(k)) for one in loaded for k in range(vector.count)])
+        numbers = [b.extract_element(half, _I32(k)) for half in loaded for k in range(vector.count)]
+        return cgutils.pack_array(b, numbers)
 
     return types.UniTuple(like, width)(types.int64, like), code
 
 
 @intrinsic
 def store_half(typing, condition, address, values):
-    """Store half a lane's part (a tuple) at ``address``, where the condition holds."""
+    """Store half a lane's part (a tuple) at ``address``, if the condition holds."""
 
     def code(context, b, signature, args):
         vector = vector_type(context, values.dtype)

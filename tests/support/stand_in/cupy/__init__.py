@@ -40,7 +40,19 @@ class ndarray:
         return new
 
     def __getitem__(self, key):
-        return self._like(self.host[key])
+        return self._like(self.host[key, ...])  # an element is an array, too
+
+    def item(self):
+        return self.host.item()
+
+    def __int__(self):
+        return int(self.host)
+
+    def __float__(self):
+        return float(self.host)
+
+    def __complex__(self):
+        return complex(self.host)
 
     def __setitem__(self, key, value):
         self.host[key] = value.host if isinstance(value, ndarray) else value
@@ -140,12 +152,23 @@ def asarray(x, dtype=None):
         raise ValueError("CuPy has no long double")
     if isinstance(x, ndarray):
         return x
+    if isinstance(x, list):
+        x = [value.host if isinstance(value, ndarray) else value for value in x]
     new = ndarray(np.shape(x), np.asarray(x, dtype).dtype)
     new.host[...] = x
     return new
 
 
-array = from_dlpack = asarray
+array = asarray
+
+
+def from_dlpack(x):
+    if isinstance(x, ndarray):
+        return x
+    methods = {"__dlpack__": lambda self, **options: x.__dlpack__(), "__dlpack_device__": lambda self: (1, 0)}
+    host = np.from_dlpack(type("OnHost", (), methods)())  # which can't be written
+    memory = Memory(host.__array_interface__["data"][0], host.nbytes, x)
+    return ndarray(host.shape, host.dtype, MemoryPointer(memory, 0))
 
 
 class Device:
