@@ -17,7 +17,7 @@ from ..once import once
 from ..settings import setting
 from ..start import init
 from ..team import Team
-from .message import LeftToMPI, is_on_gpu
+from .message import LeftToMPI, fill_sizes, is_on_gpu
 from .page import Card, Page, own_page, page_of
 from .table import NEVER, TABLE
 from .transfer import Overdue, Result, Transfer, until
@@ -98,6 +98,7 @@ class Agreement:
         """Set the ways of later calls.  from_bytes: size for all collectives; None: the sizes of the table"""
         self.from_bytes = {name: row.from_bytes if from_bytes is None else from_bytes for name, row in TABLE.items()}
         self.left = left
+        fill_sizes()
         self.by_table = from_bytes is None and (METHODS_COUNT or left is None)
 
     def introduce(self, comm: MPI.Intracomm) -> None:

@@ -73,8 +73,14 @@ class Message(NamedTuple):
 
 ELEMENTS = {dtype.numpy: Element(dtype.item_bytes, dtype.item_bytes, True, dtype.numpy) for dtype in ALL.values()}
 _PREDEFINED: dict[int, Element] = {}  # {handle of a datatype: element}
-_DATATYPES = [value for value in vars(MPI).values() if type(value) is MPI.Datatype and value]  # mpi4py's own objects
-SIZES = {id(datatype): datatype.size for datatype in _DATATYPES if 0 < datatype.size == datatype.extent}
+SIZES: dict[int, int] = {}  # {id of mpi4py's own object of a datatype without gaps: its size}
+
+
+def fill_sizes() -> None:
+    """Fill SIZES, which MPI gives only once it is initialized."""
+    if not SIZES and MPI.Is_initialized():
+        datatypes = [value for value in vars(MPI).values() if type(value) is MPI.Datatype and value]
+        SIZES.update({id(datatype): datatype.size for datatype in datatypes if 0 < datatype.size == datatype.extent})
 
 
 def is_in_place(buffer: Any) -> bool:

@@ -71,7 +71,7 @@ def test_the_textbook():
         ("        team.wait_signal(words[0:1], 1, source=up, stream=push)\n", ""),
         ("words[0:1], 1, down, stream=push)", "words[1:2], 1, down, stream=push)"),
         ("            words[:] = 0", "            pass"),
-        ("team.put_signal(new[0], new[mine]", "team.put_signal(new[1], new[mine]"),
+        ("team.put_signal(new[0], new[own]", "team.put_signal(new[1], new[own]"),
     ],
 )
 def test_the_textbook_with_a_planted_line(old, new):

@@ -12,7 +12,7 @@ from pennympi.compile.bind import parameters
 from pennympi.compile.pass_kernel import Storage
 from pennympi.host.runtime.compile import compiled
 from pennympi.kernels.in_kernel.exact import WORDS, SumWords
-from pennympi.kernels.sweep.norm import counting
+from pennympi.kernels.sweep.norm import window_words
 from pennympi.kernels.sweep.records import Box
 from pennympi.stencil.on_cpu import pass_kernel
 
@@ -94,4 +94,4 @@ def test_pass(case):
         np.testing.assert_array_equal(new, wanted)
         for level, s in enumerate(range(depth - n_levels + 1, depth + 1)):
             sums = SumWords(*words[level].sum(axis=0).tolist()[:-1])
-            assert counting(sums) == words_of(group_values(levels[s][inside] - levels[s - 1][inside]))
+            assert window_words(sums) == words_of(group_values(levels[s][inside] - levels[s - 1][inside]))
