@@ -61,8 +61,12 @@ def arrive_last(counter: int) -> bool:
 
 
 def arrive(counter: int) -> None:
-    """Add 1 to the int64 word ``counter`` of this PE after all writes of the block to the memory of this PE.  A block of
-    this PE that waits for the word (``wait``) then sees the writes."""
+    """Add 1 to the int64 word ``counter`` of this PE after all writes of the block to the memory of this PE."""
+
+
+def wait_arrivals(counter: int, value: int) -> None:
+    """Wait until the word ``counter`` is at least ``value``.  The block then sees the writes of the blocks that arrived.
+    They must be blocks of this launch with lower numbers, whose waits for peers end, so that this wait ends, too."""
 
 
 def lock(word: int) -> None:

@@ -10,7 +10,7 @@ Blocks start in the order of their numbers, and those that exchange come first. 
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..block import arrive, block, read_epoch, wait, write_epoch
+from ..block import arrive, block, read_epoch, wait_arrivals, write_epoch
 from ..halo.exchange import exchange_parts
 from ..records import Halo
 from .records import Pass
@@ -50,5 +50,5 @@ def begin(ctx: int, exchange: PassExchange):
         arrive(exchange.arrivals)
     if block() < exchange.n_waiting:
         number = read_epoch(exchange.passes, block()) + 1
-        wait(ctx, exchange.arrivals, number * exchange.n_blocks, exchange.halo.me)
+        wait_arrivals(exchange.arrivals, number * exchange.n_blocks)
         write_epoch(exchange.passes, block(), number)

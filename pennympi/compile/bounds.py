@@ -137,6 +137,7 @@ CHECKS = {
         peers=("dst",),
     ),
     "arrive": Check(("counter", "0", "8")),
+    "wait_arrivals": Check(("counter", "0", "8")),
     "arrive_last": Check(("counter", "0", "4"), result="False"),
 }
 

@@ -88,12 +88,20 @@ def arrive_last(warp, counter):
 
 
 @after_barrier
-def arrive(b, counter):
-    b.block.stores.release()
-    b.memory.clocks.exchange(b.clock, b.pe, counter)
-    b.memory.store(b.pe, counter, b.memory.load(b.pe, counter) + 1)
-    b.scheduler.wake((b.pe, counter))
-    b.pause()
+def arrive(warp, counter):
+    warp.block.stores.release()
+    warp.memory.clocks.exchange(warp.clock, warp.pe, counter)
+    warp.memory.store(warp.pe, counter, warp.memory.load(warp.pe, counter) + 1)
+    warp.scheduler.wake(("arrivals", warp.pe, counter))
+    warp.pause()
+
+
+@leader
+def wait_arrivals(warp, counter, value):
+    while warp.memory.load(warp.pe, counter) < value:
+        warp.sleep(("arrivals", warp.pe, counter))
+    warp.clock.acquire(warp.memory.clocks.words.get((warp.pe, counter)))
+    warp.pause()
 
 
 @leader

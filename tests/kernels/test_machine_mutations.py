@@ -73,8 +73,7 @@ PLANTED = [
     ("sweeps", "resident", POINTER, Mutation("one buffer", helper="in_turn")),
     # sweeps in passes that exchange halos
     ("sweeps", "passes", POINTER, Mutation("drop", "arrive", 0, "begin")),
-    ("sweeps", "passes", IN_ORDER, Mutation("drop", "wait", 0, "begin")),
-    ("sweeps", "passes", POINTER, Mutation("early", "wait", 0, "begin")),
+    ("sweeps", "passes", IN_ORDER, Mutation("drop", "wait_arrivals", 0, "begin")),
     ("sweeps", "passes", ANY_ORDER, Mutation("drop", "write_epoch", 0, "begin")),
     ("sweeps", "passes", COPIED, Mutation("drop", "halo_wait", 0, "exchange_parts")),
     # an exchange of halos

@@ -31,9 +31,9 @@ _LETTERS = {"i": types.int64, "f": types.float64}
 # that do not; for kernels that reach all PEs by pointers and reduce.
 _COMMON = {
     primitives: (
-        "block", "blocks", "lanes", "single_thread", "is_leader", "sync", "add_shared", "arrive", "arrive_last", "lock",
-        "unlock", "block_sum", "add_block_sums", "product", "multiply_add", "bits", "copy", "read_peer", "read_epoch",
-        "write_epoch", "note_access",
+        "block", "blocks", "lanes", "single_thread", "is_leader", "sync", "add_shared", "arrive", "arrive_last",
+        "wait_arrivals", "lock", "unlock", "block_sum", "add_block_sums", "product", "multiply_add", "bits", "copy",
+        "read_peer", "read_epoch", "write_epoch", "note_access",
     ),
     waits: ("wait", "wait_all", "refuse_count", "missing_line"),
     packets: ("send_packets", "receive_packets"),

@@ -16,6 +16,7 @@ from .intrinsics import (
     fence_system,
     load_1,
     load_4,
+    load_acquire,
     load_word,
     multiply_rounded,
     store_1,
@@ -73,6 +74,13 @@ def arrive(counter):
     if cuda.threadIdx.x == 0:
         fence_system()
         add_int64(counter, 1)
+
+
+def wait_arrivals(counter, value):
+    if cuda.threadIdx.x == 0:
+        while load_acquire(counter) < value:
+            pass  # the blocks that arrive are running, and their own waits end
+    cuda.syncthreads()
 
 
 def lock(word):

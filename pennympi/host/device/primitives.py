@@ -84,6 +84,11 @@ def arrive(counter):
 
 
 @implementation
+def wait_arrivals(counter, value):
+    pass  # one block of this PE runs at a time, so all blocks with lower numbers have ended
+
+
+@implementation
 def arrive_last(counter):
     return read_block() == read_blocks() - 1
 
