@@ -47,6 +47,7 @@ def _awaited(machine: "Machine", fiber: Fiber) -> str:
         "channel": "its puts to arrive",
         "quiet": "its puts to arrive",
         "lock": "a lock",
+        "arrivals": "blocks of its launch",
         "stream": "its launches",
         "event": "an event of another stream",
         "meeting": " ".join(map(str, what[1:])),

@@ -11,7 +11,7 @@ import numpy as np
 from pennympi.kernels.sweep import exchanging, resident
 from pennympi.kernels.sweep.norm import LEVEL_BYTES
 from pennympi.kernels.sweep.records import Box, Cut, Pass, SweepFields
-from pennympi.simulator.device import Machine, Stream
+from pennympi.simulator.device import LaunchQueue, Machine
 from pennympi.simulator.implementations import by_one_warp
 from pennympi.simulator.launches import Launch
 from pennympi.stencil.grid.decomposition import Decomposition, factorings, with_halo
@@ -138,7 +138,7 @@ class Sweeps:
             "sweeps", resident.resident_kernel(pass_over(self.grid)), args, begin=lambda: self.write(pe, call)
         )
 
-    def launches(self, pe: Stream, rng: Random) -> list[Launch]:
+    def launches(self, pe: LaunchQueue, rng: Random) -> list[Launch]:
         """A launch for each pass of a PE's calls."""
         me, (box, sides), n_dims = pe.me, self.bounds(pe.me), len(self.grid.shape)
         chunk, n_rows = rng.randint(1, 4), self.grid.own(pe.me)[0]
