@@ -4,7 +4,7 @@ import sys
 import time
 from typing import Any
 
-SILENT_S = 2.0  # the bar appears after as many seconds
+SILENT_S = 2.0  # time before the bar appears
 
 
 class Progress:
