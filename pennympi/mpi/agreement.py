@@ -21,7 +21,7 @@ from ..settings import setting
 from ..start import init
 from ..team import Team
 from .message import LeftToMPI, fill_sizes, is_on_gpu
-from .page import Card, Page, own_page, page_of
+from .page import Card, Page, lacks_page, own_page, page_of
 from .table import NEVER, TABLE
 from .transfer import Overdue, Result, Transfer, until
 
@@ -108,9 +108,17 @@ class Agreement:
         self.by_table = from_bytes is None and (METHODS_COUNT or left is None)
 
     def introduce(self, comm: MPI.Intracomm) -> None:
-        """The ranks show one another their cards.  Collective; a second call does nothing."""
-        if self.cards is None:
-            self.cards = MPI.Intracomm.allgather(comm, own_page().card if HAS_CUPY else None)
+        """The ranks show one another their cards.  Collective; a second call does nothing.
+
+        If a rank can't open the page of another one, which it has to answer, no rank sends an envelope.
+        """
+        if self.cards is not None:
+            return
+        self.cards = MPI.Intracomm.allgather(comm, own_page().card if HAS_CUPY else None)
+        if any(self.cards) and MPI.Intracomm.allreduce(comm, HAS_CUPY and lacks_page(self.cards), MPI.LOR):
+            self.cards = [None] * comm.size
+            text = "a rank can't open the page of another process in /proc: allow more open files (ulimit -n)"
+            warnings.warn(f"messages between GPUs go through memory of the host: {text}", stacklevel=6)
 
     def page(self, rank: int) -> Page | None:
         """The page of a rank; None if the rank is on another node, or has not introduced itself."""

@@ -138,7 +138,7 @@ _KINDS = {_MPI: Comm, MPI.Message: Message}
 _KINDS |= {base: type(base.__name__, (Comm, base), {}) for base in (MPI.Cartcomm, MPI.Graphcomm, MPI.Distgraphcomm)}
 _MAKERS = (
     "Split", "Split_type", "Create", "Create_group", "Create_cart", "Create_graph", "Create_dist_graph",
-    "Create_dist_graph_adjacent", "Sub", "Mprobe", "Improbe",
+    "Create_dist_graph_adjacent", "Sub", "Dup", "Dup_with_info", "Clone", "Mprobe", "Improbe",
 )  # fmt: skip
 
 
@@ -150,7 +150,8 @@ def _wrapping(plain: Callable[..., Any]) -> Callable[..., Any]:
         result = plain(self, *args, **named)
         if not result:
             return result
-        result = _KINDS[type(result)](result)
+        if kind := _KINDS.get(type(result)):  # mpi4py gives a duplicate the class of this file
+            result = kind(result)
         if isinstance(result, Message):
             result.comm = self
         elif cards := self._agree().cards:

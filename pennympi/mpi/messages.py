@@ -159,7 +159,9 @@ def _begin_receive(comm: Any, begin: Callable[..., MPI.Request], spec: Any, sour
     target = _Target(spec)
     request = begin(comm, [target.landing, MPI.BYTE], source, tag)
     call = f"a receive of at most {target.n_bytes} bytes with tag {tag}"
-    overdue = Overdue(comm, {source: agreement_of(comm).page(source)}, call)
+    others = [rank for rank in range(comm.size) if rank != comm.rank]
+    sources = others if source == MPI.ANY_SOURCE and others else [source]
+    overdue = Overdue(comm, {rank: agreement_of(comm).page(rank) for rank in sources}, call)
     return Transfer(_steps_of_receive(comm, request, target, spec), overdue, request)
 
 
@@ -207,6 +209,8 @@ def _begin_both(comm: Any, sendbuf: Any, dest: int, sendtag: int, recvbuf: Any, 
         raise
 
     def result() -> Result:
+        if send.error and not receive.is_complete:
+            receive.cancel()
         for error in filter(None, (receive.error, send.error)):
             raise error
         return receive.result

@@ -12,6 +12,7 @@ import os
 import struct
 import time
 from collections import deque
+from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
@@ -90,6 +91,12 @@ def page_of(card: Card | None) -> Page | None:
     page = Page(card, fd)
     os.close(fd)
     return page
+
+
+def lacks_page(cards: Iterable[Card | None]) -> bool:
+    """Whether this process can't open the page of a process of its node."""
+    node = own_page().card.process.node
+    return any(card is not None and card.process.node == node and page_of(card) is None for card in cards)
 
 
 _free_slots = deque(range(N_SLOTS))
