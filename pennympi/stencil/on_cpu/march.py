@@ -1,8 +1,8 @@
 """T sweeps of a box in one trip through memory: T levels go along the first dimension, plane after plane.
 
     level 0 (old)      x x x x x x x o o        Plane x of a level is computed after plane x + 1 of the previous level.
-    level 1            x x x x x x o            Of the levels between, three planes are kept.  The box is cut into tiles,
-    level 2 (new)      x x x x x o              so that these planes stay in the second-level cache.
+    level 1            x x x x x x o            Of the levels between, 1 to T - 1, three planes are kept.  The box is cut
+    level 2 (new)      x x x x x o              into tiles, so that these planes stay in the second-level cache.
 
 Level s of T needs T - s more points than the tile on each side.  A point outside ``live`` has its old value at all
 levels.  It is read from ``old``, except for the points at the ends of a row, which are copied to the row of each level.
