@@ -38,7 +38,7 @@ class Cut(NamedTuple):
     """The division of a launch into blocks.
 
     chunk: number of points of the first dimension that a block or a warp computes, one after another
-    lead:  number of elements of storage before a row's first element, which may be read
+    lead:  number of elements of storage before a row's first element; kernels may read them
     """
 
     chunk: int
