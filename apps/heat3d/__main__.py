@@ -72,12 +72,15 @@ def plot(path, u, title):
     from matplotlib import colormaps, figure
 
     page = figure.Figure(figsize=(10, 4.6), layout="constrained")
-    flat, solid = page.add_subplot(1, 2, 1, title=title), page.add_subplot(1, 2, 2, projection="3d")
-    flat.imshow(u[:, :, u.shape[2] // 2].T, origin="lower", cmap="inferno")
+    page.suptitle(title)
+    flat, solid = page.add_subplot(1, 2, 1), page.add_subplot(1, 2, 2, projection="3d")
+    image = flat.imshow(u[:, :, u.shape[2] // 2].T, origin="lower", cmap="inferno")
+    flat.set(xlabel="x", ylabel="y")
+    page.colorbar(image, ax=flat, label=f"u at z = {u.shape[2] // 2}")
     blocks = u[tuple(slice(None, None, -(-n // 40)) for n in u.shape)] / (u.max() or 1)
     warm = (blocks > 0.1) & (np.arange(blocks.shape[1])[:, None] > 0.4 * blocks.shape[1])
     solid.voxels(warm, facecolors=colormaps["inferno"](blocks))
-    solid.set_axis_off()
+    solid.set(xlabel="x", ylabel="y", zlabel="z", xticks=[], yticks=[], zticks=[])
     page.savefig(path)
 
 

@@ -45,7 +45,7 @@ def end_chunk(ctx, chunk: Chunk):
             store(words, place, norm)
             if not norm > chunk.tol:
                 add_shared(words, ENDED, 1)
-    write_epoch(words, RAN, ran + 1)  # a barrier of the block
+    write_epoch(words, RAN, ran + 1)  # is also a barrier of the block
     more = read_epoch(words, ENDED) == 0 and ran + 1 < read_epoch(words, STOP)
     for _ in lanes(0, 1):
         store(words, MORE, 1.0 if more else 0.0)

@@ -19,7 +19,7 @@ from .problem import Problem, chunk, due_iterations
 from .solver import Ends, Solver
 
 MOST_DEPTH = 8  # the most sweeps between two exchanges
-ROWS_PER_SWEEP = 4  # the least rows of a PE for each: with fewer rows, most points would be in rows that neighbours need
+ROWS_PER_SWEEP = 4  # the least rows of a PE for each of these sweeps: else neighbours would need most of its rows
 REHEARSED = 2000  # number of sweeps in which nearly all kinds of chunks of a solve occur
 LOOP_SWEEPS = {"cuda": 4096, "host": 256}  # the most sweeps of a loop; norms are printed after it
 
@@ -136,7 +136,7 @@ class Chunks(Solver):
         return False
 
     def _go_back(self, kind: Kind, sweeps: int) -> None:
-        """Undo the last ``sweeps`` sweeps of the last chunk.  The kind of norm stays: its machine code is loaded."""
+        """Undo the last ``sweeps`` sweeps of the last chunk.  It keeps the kind of norm, whose machine code is loaded."""
         if sweeps:
             with self.stream:
                 self.fields.old[...] = self._first

@@ -1,4 +1,4 @@
-"""The share of the exchange that the sweep hides: times of each alone and of both together, before the solve."""
+"""The share of the exchange that the sweep hides: both are timed alone and together, before the solve."""
 
 import time
 from collections.abc import Callable

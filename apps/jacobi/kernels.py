@@ -73,14 +73,14 @@ def sweep(item_bytes: Static[int], ctx, band: Band, neighbours: Neighbours, turn
 
 def sweep_rows(band: Band, top, n, left, right):
     """Sweep the columns left .. right - 1 of n rows from row ``top`` on.  n: at most ROWS"""
-    pitch, width = band.pitch, 1 if single_thread() else VECTOR  # vector instructions of a CPU go along lanes
+    pitch, width = band.pitch, 1 if single_thread() else VECTOR  # on a CPU the compiler vectorises the loop over lanes
     for k in lanes(0, (right - left + width - 1) // width):
         x, first = (left, k) if single_thread() else (left + k * VECTOR, 0)
         offset = top * pitch + x * band.item_bytes
         old = band.old + offset
         a, b, c = aligned(old - pitch), aligned(old), aligned(old + pitch)
         d, e = aligned(old + min(2, n) * pitch), aligned(old + min(3, n) * pitch)
-        rows = a, b, c, d, e, aligned(old + min(4, n) * pitch)  # no row after the n rows and the row below is read
+        rows = a, b, c, d, e, aligned(old + min(4, n) * pitch)  # rows after row top + n are not read
         p = swept(rows, first, True)
         if not single_thread():
             q, r, s = swept(rows, 1, x + 1 < right), swept(rows, 2, x + 2 < right), swept(rows, 3, x + 3 < right)

@@ -1,4 +1,4 @@
-"""A loop of sweeps on the device in its kernels: turns, and the end.
+"""The kernels of a loop of sweeps on the device: the test of a norm, and the end of a turn and of the loop.
 
 While the blocks of a sweep run, one more block tests the norm of the previous sweep.  So one sweep runs after the sweep
 that ends the loop: it overwrites the older field, and its norm is not used.

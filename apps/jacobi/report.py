@@ -13,7 +13,7 @@ ENDINGS = {
 
 
 def fixed(x: float, digits: int) -> str:
-    """A number with ``digits`` digits after the point, or in powers of ten if fewer than three of them would count."""
+    """A number with ``digits`` digits after the point, or in powers of ten if fewer than three would be significant."""
     return f"{x:.{digits}e}" if 0 < abs(x) < 10 ** (2 - digits) else f"{x:.{digits}f}"
 
 

@@ -87,7 +87,7 @@ def _attribute(file: Any, name: str, kind: Any) -> Any:
 
 
 def _value(name: str, value: Any) -> Any:
-    """A value of the problem.  Raises ValueError, or as the type of the option with this name."""
+    """A value of the problem.  Raises ValueError, or the error of the option with this name."""
     if name in RANGES:
         return RANGES[name](repr(value))
     if value not in CHOICES[name]:

@@ -68,7 +68,7 @@ def solve(team, nx, ny, niter, nccheck=100, tol=1e-8, dtype="float32"):
         total[:] = ((a - b)[1 : own + 1] ** 2).sum(dtype="float64")
         return math.sqrt(team.allreduce(total)[0])
 
-    for k in (0, 1):  # of zeros, which stay zeros: compiles everything before the capture
+    for k in (0, 1):  # sweeps of zeros, which stay zeros: they compile everything before the capture
         sweep(k)
     norm()
     if team.backend == "cuda":

@@ -1,6 +1,6 @@
 """The kernels of conjugate gradients.  A block takes whole rows of the part, along z; its threads go along a row.
 
-Products that are terms of a sum are ``product``, so that no compiler fuses the two: both devices compute the same bits.
+A product that is a term of a sum is written ``product``: no compiler fuses the two, and both devices have the same bits.
 """
 
 from typing import NamedTuple

@@ -22,7 +22,7 @@ def g_of(n: int, h: float, periodic: bool) -> tuple[np.ndarray, np.ndarray, np.n
 
 def known(grid: Any, problem: Problem) -> tuple[np.ndarray, ...]:
     """(u, laplace(u), truncation error of its differences) at this PE's own points, float64 (own)."""
-    # Of the whole grid, since NumPy's rounding of an element may depend on its index.
+    # g is computed over the whole grid, since NumPy's rounding of an element may depend on its index.
     whole = map(g_of, problem.shape, problem.spacings, problem.periodic)
     axes = [[g[k : k + n] for g in gs] for gs, k, n in zip(whole, grid.first, grid.own, strict=True)]
 
@@ -40,7 +40,7 @@ def right_side(grid: Any, problem: Problem) -> np.ndarray:
 def judge(solver: Any) -> tuple[bool, str]:
     """(True if the solver's u and its residual are right, a line for the report).  Collective.
 
-    The error is A's inverse, of norm 1 / ``least``, times the residual and the truncation error.
+    The allowed error is the residual plus the truncation error, times 1 / ``least``, the norm of A's inverse.
     """
     problem, comm = solver.problem, solver.team.comm
 
@@ -52,7 +52,7 @@ def judge(solver: Any) -> tuple[bool, str]:
     of_ends = [h for h, periodic in zip(problem.spacings, problem.periodic, strict=True) if not periodic]
     least = sum((1 - math.cos(math.pi * h)) * 2 / h**2 for h in of_ends)
     condition = sum(4.0 / h**2 for h in problem.spacings) / least
-    eps = 64.0 * float(np.finfo(problem.dtype).eps)  # rounding of a residual over the condition number's square root
+    eps = 64.0 * float(np.finfo(problem.dtype).eps)  # a residual's rounding error over sqrt(condition)
     allowed = (rms(truncation) + rms(laplace) * (residual + eps * math.sqrt(condition))) / least
     return error <= allowed and residual <= 2.0 * problem.tol + eps * condition, (
         f"root mean square of the error {error:.3e} ({allowed:.3e} allowed at this h); "

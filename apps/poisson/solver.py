@@ -52,8 +52,8 @@ class Problem:
 class Solver:
     """Conjugate gradients on a team.  All methods are collective.
 
-    unit: u over the kernels' u, a power of two.  The kernels solve for a right-hand side whose largest value is between
-          1/2 and 1, so that the exact sums, whose bins have fixed units, lose no digits
+    unit: solution u = unit * u of the kernels, a power of two.  The kernels solve for a right-hand side whose largest
+          value is between 1/2 and 1, so that the exact sums, whose bins have fixed units, lose no digits
     """
 
     def __init__(self, team: Any, problem: Problem):

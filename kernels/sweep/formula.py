@@ -12,7 +12,7 @@ class Stencil(NamedTuple):
 
     formula: (point, neighbours by dimension, minus before plus, n_args numbers, coefficient) -> the point's new value
     n_dims:  number of dimensions of the grid;  dtype: dtype of its fields, "float32" or "float64"
-    n_args:  number of parameters of the formula after the neighbours
+    n_args:  number of numbers (``args``) that the formula takes after the neighbours
     has_coefficient: True if the last parameter is the value of a field of coefficients
     """
 

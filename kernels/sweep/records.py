@@ -38,9 +38,9 @@ class Cut(NamedTuple):
     """The division of a launch into blocks.
 
     chunk:    number of points of the first dimension that a block or a warp computes, one after another
-    lead:     number of elements of storage before a row's first element, which may be read
-    n_chunks: number of chunks;  n_last: how many of the last ones the first blocks compute
-    missing:  points that the first chunk lacks
+    lead:     number of elements of storage before a row's first element; kernels may read them
+    n_chunks: number of chunks;  n_last: number of last chunks that the first blocks compute
+    missing:  number of points that the first chunk lacks
     """
 
     chunk: int

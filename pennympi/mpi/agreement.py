@@ -1,4 +1,7 @@
-"""The agreement of a communicator's ranks: an attribute of its handle, which all wrappers share and MPI ends."""
+"""The agreement of a communicator's ranks: an MPI attribute, which all wrappers of the communicator share.
+
+MPI deletes the attribute with the communicator, which ends the agreement.
+"""
 
 from __future__ import annotations
 
@@ -18,20 +21,20 @@ from ..settings import setting
 from ..start import init
 from ..team import Team
 from .message import LeftToMPI, fill_sizes, is_on_gpu
-from .page import Card, Page, own_page, page_of
+from .page import Card, Page, lacks_page, own_page, page_of
 from .table import NEVER, TABLE
 from .transfer import Overdue, Result, Transfer, until
 
 HAS_CUPY = find_spec("cupy") is not None  # else no array lies on a GPU
-METHODS_COUNT = HAS_CUPY  # else they are quicker
+METHODS_COUNT = HAS_CUPY  # methods that do not count calls are quicker
 
 
 class Agreement:
-    """The agreement of the ranks of one communicator.
+    """The choices that all ranks of a communicator make alike: their team, and the calls that the team takes.
 
     team:       team of the ranks, once they have made it;  team_on_host: the same team, if it runs on CPUs
-    from_bytes: {collective: size of a message of the host from which on the team takes it}
-    by_table:   True where those are the sizes of TABLE, and the methods of this process count as they have to
+    from_bytes: {collective: least size of a message of the host that the team takes}
+    by_table:   True if these are the sizes of TABLE, and ``methods.collective`` counts calls if they must be counted
     left:       number of calls of smaller messages until the ranks tell one another again whether their arrays lie on
                 GPUs; None: they never do
     cards:      cards of the ranks, None for a rank without CuPy; None before the ranks have introduced themselves
@@ -48,7 +51,7 @@ class Agreement:
         self._can_have_team = True  # as far as is known
 
     def team_for(self, comm: MPI.Intracomm, name: str, n_bytes: int, args: Iterable[Any]) -> Team:
-        """The team that runs a call.  Collective.  Raises, on all ranks, LeftToMPI, and as ``make_team``."""
+        """The team that runs a call.  Collective.  Raises LeftToMPI or the errors of ``make_team``, on all ranks."""
         on_gpu = None
         if self.team is None:
             if self.left == 0:
@@ -64,17 +67,20 @@ class Agreement:
         raise LeftToMPI
 
     def count(self) -> bool:
-        """Whether MPI takes a call of a small message before the ranks ask; all ranks count the same calls."""
+        """Count a call with a small message.  True: MPI takes it; False: the ranks first compare where their arrays lie.
+
+        All ranks count the same calls.
+        """
         if not self.left:
             return self.left is None
         self.left -= 1
         return True
 
     def _any_on_gpu(self, comm: MPI.Intracomm, args: Iterable[Any]) -> bool:
-        """Whether an array of any rank lies on a GPU.  Collective.  Raises, on all ranks, as ``init_arguments.agree``.
+        """Whether an array of any rank lies on a GPU.  Collective.  Raises the errors of ``init_arguments.agree``.
 
-        Before they have a team, the ranks also compare their settings, and ask again at calls number 2, 4, 8 and so on
-        if one of them has CuPy.
+        Before they have a team, the ranks also compare their settings.  If a rank has CuPy, they ask again after 1, 1, 2,
+        4, 8 and so on further calls of small messages.
         """
         self.introduce(comm)
         on_gpu = any(map(is_on_gpu, args))
@@ -95,16 +101,24 @@ class Agreement:
         return any(on_gpus)
 
     def _decide(self, from_bytes: int | None, left: int | None) -> None:
-        """Set the ways of later calls.  from_bytes: size for all collectives; None: the sizes of the table"""
+        """Set which later calls the team takes.  from_bytes: least size, for all collectives; None: those of TABLE"""
         self.from_bytes = {name: row.from_bytes if from_bytes is None else from_bytes for name, row in TABLE.items()}
         self.left = left
         fill_sizes()
         self.by_table = from_bytes is None and (METHODS_COUNT or left is None)
 
     def introduce(self, comm: MPI.Intracomm) -> None:
-        """The ranks show one another their cards.  Collective; a second call does nothing."""
-        if self.cards is None:
-            self.cards = MPI.Intracomm.allgather(comm, own_page().card if HAS_CUPY else None)
+        """The ranks show one another their cards.  Collective; a second call does nothing.
+
+        If a rank can't open the page of another one, which it has to answer, no rank sends an envelope.
+        """
+        if self.cards is not None:
+            return
+        self.cards = MPI.Intracomm.allgather(comm, own_page().card if HAS_CUPY else None)
+        if any(self.cards) and MPI.Intracomm.allreduce(comm, HAS_CUPY and lacks_page(self.cards), MPI.LOR):
+            self.cards = [None] * comm.size
+            text = "a rank can't open the page of another process in /proc: allow more open files (ulimit -n)"
+            warnings.warn(f"messages between GPUs go through memory of the host: {text}", stacklevel=6)
 
     def page(self, rank: int) -> Page | None:
         """The page of a rank; None if the rank is on another node, or has not introduced itself."""
@@ -121,12 +135,12 @@ class Agreement:
                 raise NotInitialized(self._why_none)
             self.team = init(MPI.Intracomm(comm))
             self.team_on_host = self.team if self.team.backend == "host" else None
-            left = None if self.team_on_host else 0  # with a team on GPUs they ask at each call
+            left = None if self.team_on_host else 0  # the ranks of a team on GPUs ask at each call
             self._decide(setting("PENNYMPI_COMM_FROM_BYTES"), left)
         return self.team
 
     def team_or_none(self, comm: MPI.Intracomm) -> Team | None:
-        """The team; None if these ranks can have none, which the first call warns of.  Collective."""
+        """The team; None if these ranks can't have a team: the first call then warns.  Collective."""
         try:
             return self.make_team(comm) if self._can_have_team else None
         except Unsupported as reason:  # on every rank
@@ -139,7 +153,7 @@ class Agreement:
         """End the team.  Collective; a second call does nothing."""
         team, self.team, self.team_on_host = self.team, None, None
         self._why_none = "this communicator was freed, and its team with it: wrap one that lives in pennympi.Comm"
-        if team is not None and not exits.has_stopped():  # else MPI ends, and the memory with the process
+        if team is not None and not exits.has_stopped():  # else the process is ending, and its memory with it
             team.finalize()
 
 

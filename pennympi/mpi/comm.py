@@ -1,7 +1,7 @@
 """``Comm``: mpi4py's communicator, whose collectives run on a team where that is faster, or where MPI can't.
 
-The team takes arrays of the host from a size on, if it is on CPUs, and all arrays where one of any rank lies on a GPU, if
-it is on GPUs; then it takes copies of those of the host.  MPI takes all others.  table.py says what may decide.
+A team on CPUs takes the calls of large messages.  A team on GPUs takes a call if an array of any rank lies on a GPU, and
+copies the other ranks' arrays to its GPUs.  MPI takes all other calls.  table.py says what may decide.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Comm(MPI.Intracomm):
         _MPI.Barrier(self)
 
     def __reduce__(self) -> Any:
-        """The name MPI.COMM_WORLD or MPI.COMM_SELF, where this object has that name; else as mpi4py."""
+        """Pickle MPI.COMM_WORLD and MPI.COMM_SELF by their names, and all other communicators as mpi4py does."""
         for name in ("COMM_WORLD", "COMM_SELF"):
             if self is getattr(MPI, name):
                 return _predefined, (name,)
@@ -86,8 +86,8 @@ class Comm(MPI.Intracomm):
 
 
 def _by_size(name: str, row: Row, by_mpi: Callable[..., None]) -> Callable[..., None]:
-    """A collective by the team, or on all ranks by MPI."""
-    may_be_in_place = name in ("Reduce", "Reduce_scatter", "Reduce_scatter_block")  # the first argument, which is sized
+    """A collective that the team runs, or else MPI, on all ranks."""
+    may_be_in_place = name in ("Reduce", "Reduce_scatter", "Reduce_scatter_block")  # their send buffer is sized
 
     def method(comm: Comm, *args: Any) -> None:
         sized = args[1 if may_be_in_place and is_in_place(args[0]) else row.sized]
@@ -138,19 +138,20 @@ _KINDS = {_MPI: Comm, MPI.Message: Message}
 _KINDS |= {base: type(base.__name__, (Comm, base), {}) for base in (MPI.Cartcomm, MPI.Graphcomm, MPI.Distgraphcomm)}
 _MAKERS = (
     "Split", "Split_type", "Create", "Create_group", "Create_cart", "Create_graph", "Create_dist_graph",
-    "Create_dist_graph_adjacent", "Sub", "Mprobe", "Improbe",
+    "Create_dist_graph_adjacent", "Sub", "Dup", "Dup_with_info", "Clone", "Mprobe", "Improbe",
 )  # fmt: skip
 
 
 def _wrapping(plain: Callable[..., Any]) -> Callable[..., Any]:
-    """A method whose result is an object of the class of this file, or null."""
+    """A method whose result is wrapped by the class of this file, unless the result is null."""
 
     @wraps(plain)
     def method(self: Any, *args: Any, **named: Any) -> Any:
         result = plain(self, *args, **named)
         if not result:
             return result
-        result = _KINDS[type(result)](result)
+        if kind := _KINDS.get(type(result)):  # mpi4py gives a duplicate the class of this file
+            result = kind(result)
         if isinstance(result, Message):
             result.comm = self
         elif cards := self._agree().cards:

@@ -1,7 +1,7 @@
 """The messages of a call as flat arrays on one device, by copies where they lie elsewhere.
 
-The form of an argument is the affair of its rank: an array that is read-only or not, on a GPU or on the host, in parts or
-of a derived datatype.  So the form decides nothing, and a copy makes up for it.
+Each rank may pass its argument in a form of its own: read-only or not, on a GPU or on the host, in parts or of a derived
+datatype.  So the form must not decide who runs the call: an array that the team can't take is copied.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from mpi4py import MPI
 from .message import Message, is_bottom, is_on_gpu
 
 BYTES = np.dtype("uint8")
-_SELF = MPI.COMM_SELF  # under this name a program may put a Comm in its place
+_SELF = MPI.COMM_SELF  # mpi4py's own object: a program may set this name to a Comm later
 
 
 class Flat:
@@ -68,7 +68,7 @@ class Flat:
         return self._moved(memory[offset : offset + n_bytes], on_gpu, message, reads, writes).view(dtype)
 
     def _packed(self, message: Message, reads: bool, writes: bool) -> np.ndarray:
-        """The bytes of a message whose elements have gaps: MPI copies it, and each part of the result back."""
+        """The bytes of a message whose elements have gaps: MPI packs them, and ``put_back`` unpacks each part."""
         buffer, element, n_elems, start, _ = message
         flat = np.empty(n_elems * element.size, BYTES)
         if is_on_gpu(buffer):

@@ -36,14 +36,14 @@ def mark() -> Any:
 
 
 class Memory(NamedTuple):
-    """The place of a message that is one stretch of memory on a GPU."""
+    """The place of a message that is contiguous memory of a GPU."""
 
     address: int
     device: int
 
 
 def memory_of(message: Message) -> Memory | None:
-    """The memory of a message; None if it is no such stretch."""
+    """The memory of a message; None if it is not contiguous memory of a GPU."""
     cupy = sys.modules.get("cupy")
     if cupy is None or not message.n_bytes or not message.element.is_dense:
         return None
@@ -150,7 +150,7 @@ def _attribute_reader() -> Any:
 def _show(start: int, number: int) -> _Shown | None:
     """Write an allocation's number into this process's page; None if there is no room.
 
-    The numbers of freed allocations are erased, and the processes that have opened one close it.
+    The numbers of freed allocations are erased first: a process that has opened such an allocation then closes it.
     """
     import cupy
 
@@ -182,7 +182,7 @@ def number_of_gpu(device: int) -> int:
 
 @cache
 def show_reach() -> None:
-    """Write the numbers of the GPUs whose memory all devices of this process reach into its page."""
+    """Write into this process's page the numbers of the GPUs whose memory all its devices reach."""
     import cupy
 
     runtime = cupy.cuda.runtime

@@ -16,7 +16,7 @@ from ..arrays.dlpack import CPU, CUDA, CUDA_HOST, CUDA_MANAGED
 from ..arrays.dtypes import ALL, dtype_of
 from ..errors import Unsupported
 
-SPECS = (list, tuple)  # quicker than their union
+SPECS = (list, tuple)  # isinstance is quicker with a tuple than with a union
 ON_HOST = frozenset({np.ndarray, bytearray, bytes, memoryview, mmap, MPI.InPlaceType, MPI.BottomType, type(None)})
 _handle_of = MPI._handleof
 _DEVICE = (2, 3)  # cudaMemoryTypeDevice, cudaMemoryTypeManaged
@@ -45,7 +45,7 @@ class Element(NamedTuple):
 class Message(NamedTuple):
     """``n_elems`` elements from element ``start`` of a buffer on.
 
-    parts: (count, start) of each rank's part, where parts have any length; n_elems and start span all of them
+    parts: (count, start) of each rank's part; None if all parts have one length.  n_elems and start span all parts
     """
 
     buffer: Any
@@ -84,17 +84,17 @@ def fill_sizes() -> None:
 
 
 def is_in_place(buffer: Any) -> bool:
-    """mpi4py takes None for MPI.IN_PLACE."""
+    """True for MPI.IN_PLACE, and for None, which means the same to mpi4py."""
     return buffer is None or isinstance(buffer, MPI.InPlaceType)
 
 
 def is_bottom(buffer: Any) -> bool:
-    """mpi4py takes None for MPI.BOTTOM."""
+    """True for MPI.BOTTOM, and for None, which means the same to mpi4py."""
     return buffer is None or isinstance(buffer, MPI.BottomType)
 
 
 def is_on_gpu(spec: Any) -> bool:
-    """Whether the array in an argument lies on a GPU, by DLPack or its address: CUDA's interface does not say it."""
+    """Whether the array in an argument lies on a GPU: by DLPack, or by its address if it has only CUDA's interface."""
     buffer = buffer_of(spec)
     if type(buffer) in ON_HOST or isinstance(buffer, np.ndarray):
         return False
@@ -115,7 +115,7 @@ def buffer_of(spec: Any) -> Any:
 
 
 def bytes_of(spec: Any, n_parts: int = 1) -> int:
-    """The bytes of ``message_of``, by a shorter way for the usual forms.  Raises LeftToMPI."""
+    """The size of the message of ``message_of``, by a shorter way for the usual forms.  Raises LeftToMPI."""
     if type(spec) is np.ndarray:
         return spec.nbytes
     if type(spec) in SPECS:
@@ -128,7 +128,7 @@ def bytes_of(spec: Any, n_parts: int = 1) -> int:
 
 
 def bytes_of_parts(spec: Any, n_parts: int) -> int:
-    """The bytes of ``parts_of``, by a shorter way for the usual forms.  Raises LeftToMPI."""
+    """The size of the message of ``parts_of``, by a shorter way for the usual forms.  Raises LeftToMPI."""
     if type(spec) in SPECS and 2 <= len(spec) <= 4 and type(spec[1]) is list and len(spec[1]) == n_parts:
         if type(spec[-1]) is MPI.Datatype:
             return int(sum(spec[1]) * spec[-1].size)
@@ -138,7 +138,7 @@ def bytes_of_parts(spec: Any, n_parts: int) -> int:
 
 
 def plain_array(spec: Any) -> Any:
-    """The NumPy array of an argument that adds nothing to the array; else the argument."""
+    """The NumPy array of an argument whose count and datatype are those of the array; else the argument."""
     if type(spec) not in SPECS or not 2 <= len(spec) <= 3 or type(spec[0]) is not np.ndarray:
         return spec
     if type(spec[-1]) is not MPI.Datatype or len(spec) == 3 and (type(spec[1]) is not int or spec[1] != spec[0].size):
@@ -148,7 +148,7 @@ def plain_array(spec: Any) -> Any:
 
 
 def message_of(spec: Any, n_parts: int = 1) -> Message:
-    """A message of ``n_parts`` equal parts; a count is that of a part.  Raises LeftToMPI."""
+    """A message of ``n_parts`` equal parts; a count in the argument is that of one part.  Raises LeftToMPI."""
     if type(spec) is np.ndarray and spec.dtype in ELEMENTS and not spec.size % n_parts:
         return Message(spec, ELEMENTS[spec.dtype], spec.size)  # the usual case
     cupy = sys.modules.get("cupy")
@@ -238,7 +238,7 @@ def _element_of(buffer: Any, datatype: Any) -> Element:
     if isinstance(buffer, np.ndarray):
         return ELEMENTS.get(buffer.dtype) or _element_of_datatype(_named(buffer.dtype.char))
     try:
-        code = memoryview(buffer).format.lstrip("@<")  # mpi4py takes this machine's order alone
+        code = memoryview(buffer).format.lstrip("@<")  # mpi4py takes this machine's byte order alone
     except TypeError:  # an array of another library
         if hasattr(buffer, "dtype"):
             return ELEMENTS[dtype_of(buffer.dtype).numpy]

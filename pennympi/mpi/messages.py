@@ -1,11 +1,12 @@
 """Messages from rank to rank, of arrays that may lie on GPUs.
 
-MPI carries the message itself, or an envelope in the order and with the tag of the message.  Then the receiver copies
-from the sender's memory, and writes its answer into the slot.  MPI carries the message itself if it is small, if other
-processes can't reach its memory, and if its receiver has not announced that it takes envelopes.
+MPI carries the message itself, or in its place an envelope of the same tag, which MPI matches in the same order.  The
+receiver of an envelope copies from the sender's memory, and writes its answer into a slot of the sender's page (page.py).
+MPI carries the message itself if it is small, if other processes can't reach its memory, or if its receiver has not
+announced that it takes envelopes.
 
-**A process announces it when it first receives into memory of a GPU, once no receive that can't take envelopes is under
-way.  All its later receives through Comm take envelopes, those into memory of the host, too.**
+**A process announces this at its first receive into memory of a GPU at which no receive that can't take envelopes is
+under way.  From then on all its receives through Comm take envelopes, also those into memory of the host.**
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ _unaware: list[MPI.Request] = []  # receives that can't take envelopes
 
 
 def noted(plain: Callable[..., MPI.Request]) -> Callable[..., MPI.Request]:
-    """A method of MPI that begins a receive, which can't take an envelope."""
+    """A method of MPI that begins a receive, and notes it, since it can't take an envelope."""
 
     def method(*args: Any) -> MPI.Request:
         request = plain(*args)
@@ -125,7 +126,7 @@ class Truncated(MPI.Exception):  # type: ignore[misc]
 class _Target:
     """The memory that a receive writes.
 
-    landing: memory of the host that MPI writes: that of the target, or memory whose pages are taken when they are written
+    landing: memory of the host that MPI writes: the target itself, or a buffer, of which an envelope needs few pages
     """
 
     def __init__(self, spec: Any):
@@ -141,7 +142,7 @@ class _Target:
         self.landing: Any = self._array if self._is_own else np.empty(max(self.n_bytes, MOST_BYTES), BYTES)
 
     def fill(self, n_bytes: int, source: int) -> Steps:
-        """Copy the message from an address; 0: MPI has brought it."""
+        """Copy the message to the target.  source: address of the sender's memory; 0: the message is in ``landing``"""
         if self._array is None or source:
             to = self._memory or self._array.ctypes.data
             has_ended = begin_copy(to, source or self.landing.ctypes.data, n_bytes, self._ready)
@@ -158,7 +159,9 @@ def _begin_receive(comm: Any, begin: Callable[..., MPI.Request], spec: Any, sour
     target = _Target(spec)
     request = begin(comm, [target.landing, MPI.BYTE], source, tag)
     call = f"a receive of at most {target.n_bytes} bytes with tag {tag}"
-    overdue = Overdue(comm, {source: agreement_of(comm).page(source)}, call)
+    others = [rank for rank in range(comm.size) if rank != comm.rank]
+    sources = others if source == MPI.ANY_SOURCE and others else [source]
+    overdue = Overdue(comm, {rank: agreement_of(comm).page(rank) for rank in sources}, call)
     return Transfer(_steps_of_receive(comm, request, target, spec), overdue, request)
 
 
@@ -206,6 +209,8 @@ def _begin_both(comm: Any, sendbuf: Any, dest: int, sendtag: int, recvbuf: Any, 
         raise
 
     def result() -> Result:
+        if send.error and not receive.is_complete:
+            receive.cancel()
         for error in filter(None, (receive.error, send.error)):
             raise error
         return receive.result
@@ -250,12 +255,12 @@ def _with_request(begin: Callable[..., Transfer]) -> Method:
 
 
 def _bsend(plain: Method) -> Method:
-    """MPI's method on a copy in memory of the host, since MPI copies the message."""
+    """MPI's method on a copy of the message in memory of the host, which MPI copies once more."""
     return lambda comm, buf, dest, tag: plain(comm, [Flat(False).source(message_of(buf)), MPI.BYTE], dest, tag)
 
 
 def with_true_size(plain: Method) -> Method:
-    """A probe that gives the size of the message where its envelope has come."""
+    """A probe whose status has the size of the message, also if an envelope has come in its place."""
 
     def probe(comm: Any, source: int = MPI.ANY_SOURCE, tag: int = MPI.ANY_TAG, status: MPI.Status | None = None) -> Any:
         status = MPI.Status() if status is None else status

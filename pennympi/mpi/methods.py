@@ -1,4 +1,4 @@
-"""The ways of the methods of mpi4py that take a buffer.
+"""The methods of mpi4py that take a buffer, also for arrays on GPUs.
 
 An MPI that is not built for CUDA reads an address of a GPU as one of the host, and the process dies.
 """
@@ -28,9 +28,9 @@ _BLOCKING = ("Recv", "Sendrecv", "Sendrecv_replace")
 
 
 def collective(name: str, row: Row, by_mpi: Method, by_size: Method) -> Method:
-    """A method of the table.  It looks at the size of the message first, and leaves a small message to MPI.
+    """A method of the table, which first leaves a small message to MPI.
 
-    No message is longer than its buffer, if its elements have no gaps.
+    The method compares the size of the buffer: if the elements have no gaps, no message is longer than its buffer.
     by_mpi: method of MPI;  by_size: method that reads all forms of the arguments
     """
     x = list(signature(by_mpi).parameters)[1 + row.sized]
@@ -66,7 +66,7 @@ def _on_gpu(name: str, methods: dict[str, Method], of_messages: dict[str, Method
         begins = f"I{name.removesuffix('_init').lower()}"
         if begins not in methods:
             return refuse(plain)
-        begin, n_args = _on_gpu(begins, methods, of_messages), len(_parameters(methods[begins]))  # and no Info after them
+        begin, n_args = _on_gpu(begins, methods, of_messages), len(_parameters(methods[begins]))  # no Info
         return lambda comm, *args: Persistent(lambda: begin(comm, *args[:n_args]))
     if name == "Attach_buffer":
         return refuse(plain)

@@ -12,6 +12,7 @@ import os
 import struct
 import time
 from collections import deque
+from collections.abc import Iterable
 from functools import cache
 from typing import NamedTuple
 
@@ -22,14 +23,15 @@ from ..job.process import Process, halted, this_process
 
 PAGE_BYTES = 8192
 N_SLOTS, N_GPUS, N_ALLOCATIONS = 64, 64, 256
-# Indices of the words: 1 if the process receives on GPUs; time of the last sign of life that its wait has seen, in ns, 0
-# if it does not wait; numbers of the GPUs whose memory it reaches; numbers of its shown allocations; the slots.
+# Indices of the words.  RECEIVES: 1 if the process takes envelopes;  SINCE: time of the last sign of life that its wait
+# has seen, in ns, 0 if it does not wait;  GPUS: numbers of the GPUs whose memory it reaches;  ALLOCATIONS: numbers of its
+# allocations that other processes may open.
 RECEIVES, SINCE, GPUS, ALLOCATIONS = 0, 1, 8, 8 + N_GPUS
 SLOTS = ALLOCATIONS + N_ALLOCATIONS
 STATE, SIZE, TAG, RECEIVER = range(4)  # words of a slot; RECEIVER: number of the receiver's process
 FREE, SENT, TAKEN, FAILED = range(4)  # states of a slot
-# An envelope has LEAST_BYTES plus the number of its slot, so that a probe, which sees its size alone, finds the slot with
-# the size of the message.  No smaller message is an envelope, and no smaller receive takes one.
+# The size of an envelope is LEAST_BYTES plus the number of its slot.  A probe sees only this size, and finds by it the
+# slot, which holds the size of the message.  No smaller message is an envelope, and no smaller receive takes one.
 LEAST_BYTES = 256
 MOST_BYTES = LEAST_BYTES + N_SLOTS - 1
 _FORM = struct.Struct("<16s5q64s")  # magic, bytes of the message, start, offset, number, PE, handle
@@ -58,7 +60,10 @@ class Page:
         return bool(self.words[RECEIVES]) and gpu in self.words[GPUS : GPUS + N_GPUS]
 
     def silent_since_ns(self, since_ns: int) -> int:
-        """The time of the last sign of life: the present if the process runs and does not wait, else that of its wait."""
+        """The time of the process's last sign of life.
+
+        A process that is stopped or has ended: ``since_ns``;  that waits: the time in its page;  that runs: the present
+        """
         if halted((own_page().card.process, self.card.process), 0, 1):
             return since_ns
         return self.words[SINCE] or time.monotonic_ns()
@@ -88,6 +93,12 @@ def page_of(card: Card | None) -> Page | None:
     return page
 
 
+def lacks_page(cards: Iterable[Card | None]) -> bool:
+    """Whether this process can't open the page of a process of its node."""
+    node = own_page().card.process.node
+    return any(card is not None and card.process.node == node and page_of(card) is None for card in cards)
+
+
 _free_slots = deque(range(N_SLOTS))
 
 
@@ -112,7 +123,7 @@ class Location(NamedTuple):
     """The location of bytes on a GPU, by which another process of the node finds them.
 
     start:  address of the allocation in its process;  offset: offset of the bytes in it, or in the symmetric heap
-    number: number of the allocation, which no later allocation of the process has
+    number: number of the allocation, which CUDA gives to no later allocation of the process
     pe:     PE of the symmetric heap; -1 for memory elsewhere;  handle: CUDA's handle for other processes
     """
 
@@ -124,7 +135,7 @@ class Location(NamedTuple):
 
 
 class Envelope(NamedTuple):
-    """The message of MPI in place of a message.  slot: number of the slot in the sender's page"""
+    """The short message that MPI carries in place of a message.  slot: number of the slot in the sender's page"""
 
     n_bytes: int
     location: Location

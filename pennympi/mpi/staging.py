@@ -1,4 +1,4 @@
-"""Methods of mpi4py that are no messages, for arrays on GPUs: the team begins them, or MPI takes copies on the host."""
+"""The methods of mpi4py other than messages, for arrays on GPUs: the team runs them, or MPI on copies on the host."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Method = Callable[..., Any]
 
 
 def refuse(plain: Method) -> Method:
-    """A method that has no way for such arrays."""
+    """A method that refuses arrays on GPUs."""
 
     def refused(comm: Any, *args: Any) -> Any:
         raise Unsupported(f"{plain.__name__} of an array on a GPU: give an array of the host, or call another method")
@@ -31,7 +31,7 @@ def refuse(plain: Method) -> Method:
 def begun(row: Row, plain: Method) -> Method:
     """A non-blocking collective of the table on CuPy's current stream, whose request is complete when it has run.
 
-    If an array of this rank had to be copied, the stream has run the call on return.
+    If a result has to be copied to another array of this rank, the call is complete on return.
     """
     stage = staged(plain)
 
@@ -59,7 +59,7 @@ def staged(plain: Method) -> Method:
     """Run the method on copies in pinned memory of the host."""
     name = plain.__name__
     kind = name.removeprefix("I").lower()
-    written = 0 if kind == "bcast" else 1  # the argument's place
+    written = 0 if kind == "bcast" else 1  # place of the argument that the method writes
 
     def run(comm: Any, *args: Any) -> Any:
         n_parts = 0 if "neighbor" in kind else comm.size

@@ -40,9 +40,9 @@ class Row(NamedTuple):
 
     from_bytes: size from which on a team was faster, with NumPy's arrays at two ranks of a node with MPICH 5.0
     sized:      index of the argument whose bytes decide; the receive buffer decides in place of MPI.IN_PLACE
-    size:       function that returns those bytes, of the argument and the number of its parts.  Raises LeftToMPI
+    size:       function of the argument and the number of its parts, which returns those bytes.  Raises LeftToMPI
     in_parts:   True if that argument has a part for each rank
-    read:       function that returns the team's call, of the communicator and mpi4py's arguments.  Raises LeftToMPI
+    read:       function of the communicator and mpi4py's arguments, which returns the team's call.  Raises LeftToMPI
     by_plain:   short cut: makes the call and returns True, if a team on CPUs takes all arrays as they are; a function of
                 the team and mpi4py's arguments
     """
@@ -112,7 +112,7 @@ def _reduce_scatter_block(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, op: M
 
 
 def _reduce_scatter(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, recvcounts: Any, op: MPI.Op) -> Run:
-    """If all ranks leave the counts out, they tell one another, as mpi4py does it."""
+    """If all ranks leave the counts out, the ranks gather them, as mpi4py does."""
     in_place = is_in_place(sendbuf)
     x = message_of(recvbuf if in_place else sendbuf)
     out = None if in_place else message_of(recvbuf)
@@ -131,7 +131,7 @@ def _reduce_scatter(comm: MPI.Intracomm, sendbuf: Any, recvbuf: Any, recvcounts:
 
 
 def _to_part(x: Message, out: Message | None, op: MPI.Op, reduce_to: Callable[..., Any]) -> Run:
-    """A reduction into ``out``; None: to the start of x, while the team writes into the middle.
+    """A reduction into ``out``; None: to the start of x, as MPI has it in place, where a team would write the middle.
 
     reduce_to: function of the team, the op's name, the array of x, and a function that makes the array of the result from
                its number of elements; returns that array
@@ -167,7 +167,7 @@ def _reduction(op: Any, x: Message) -> tuple[Any, np.dtype]:
 
 
 def _check_alike(x: Message, out: Message, n_elems: int) -> None:
-    """Raise LeftToMPI unless ``out`` has as many bytes as so many elements of x, and they are of one type."""
+    """Raise LeftToMPI unless ``out`` has the size of ``n_elems`` elements of x, and numbers of the same type."""
     if out.n_bytes != n_elems * x.element.size or x.element.dtype != out.element.dtype:
         raise LeftToMPI
 
@@ -179,7 +179,7 @@ def _checked(root: Any, comm: MPI.Intracomm) -> int:
     return root
 
 
-# The same with NumPy's arrays -----------------------------------------------------------
+# Short cuts for NumPy's arrays ----------------------------------------------------------
 def _bcast_plain(team: Team, buf: Any, root: Any) -> bool:
     if type(buf) is not ndarray or not buf.flags.carray or not buf.ndim:  # an array without dimensions has no view
         return False
@@ -218,7 +218,7 @@ _NUMBERS = ELEMENTS.keys() - {np.dtype("bool")}
 
 
 def _unknown(spec: Any, n_parts: int) -> int:
-    """No size, since only two ranks know that of a part."""
+    """0, since only two ranks know the size of a part."""
     return 0
 
 

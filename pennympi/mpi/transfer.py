@@ -1,7 +1,7 @@
-"""Calls that are under way: their steps, the looks at what they wait for, and their requests.
+"""Calls that are under way: their steps, the looks by which they progress, and their requests.
 
-A caller that waits for a request of this file looks itself.  A thread looks for MPI.Request.Waitall, and for a program
-that does something else while a peer waits for its answer.  The thread sleeps while no call is under way.
+A caller that waits for a request of this file makes the looks itself.  A thread makes them during MPI.Request.Waitall,
+and while the program does something else and a peer waits for its answer.  It sleeps while no call is under way.
 """
 
 from __future__ import annotations
@@ -53,7 +53,8 @@ def until(test: Callable[[], Any], result: Callable[[], Result], keep: Any = Non
 class Overdue:
     """Returns PeerTimeout once no awaited rank has shown a sign of life for PENNYMPI_TIMEOUT_S: each has ended, or waits.
 
-    pages: {rank: page}; the wait has no end if the page of a rank is not known;  call: name of the call
+    pages: {rank: page} of the awaited ranks; without the page of one of them the wait has no deadline
+    call:  name of the call
     """
 
     def __init__(self, comm: Any, pages: Mapping[int, Page | None], call: str):
@@ -83,7 +84,7 @@ class Transfer:
     """A call that is under way.
 
     steps:      generator that yields while the call waits, and returns the Result
-    overdue:    function that returns the error of a wait without a prospect, else None
+    overdue:    function that returns the error of a wait after its deadline, else None
     can_cancel: request of MPI that ``cancel`` cancels
     """
 
@@ -169,7 +170,7 @@ def _start_thread() -> None:
 
 def _look_for_others() -> None:
     ctypes.CDLL(None).prctl(_PR_SET_TIMERSLACK, 1, 0, 0, 0)  # else the shortest nap takes 80 us
-    os.sched_setaffinity(0, range(os.cpu_count() or 1))  # of this thread: mpirun binds a rank to a core, where MPI spins
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))  # this thread only: MPI spins on the core that mpirun binds
     while True:
         _begun.wait()
         _begun.clear()
@@ -212,7 +213,7 @@ class _Looking(MPI.Request if TYPE_CHECKING else object):  # type: ignore[misc]
 
 
 class Request(_Looking, MPI.Request):
-    """The request of a transfer, which any method of MPI waits for.  begin: function that begins the transfer"""
+    """The request of a transfer, for which all waits of MPI work.  begin: function that begins the transfer"""
 
     def __new__(cls, begin: Callable[[], Transfer]) -> Request:
         if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
@@ -240,7 +241,7 @@ class Request(_Looking, MPI.Request):
 
 
 class Standing(type):
-    """The type of a class that may stand in the place of its base: it takes objects of the base for its own."""
+    """The type of a class that replaces its base: objects of the base count as its instances."""
 
     def __init__(cls, name: str, bases: tuple[Any, ...], namespace: dict[str, Any]):
         super().__init__(name, bases, namespace)

@@ -159,7 +159,7 @@ def test_a_threshold_that_differs_by_rank_or_is_wrong_on_one(comm, monkeypatch, 
 
 @pytest.mark.mpi(min_size=2)
 def test_ranks_ask_alike_where_arrays_lie(comm, monkeypatch):
-    """Where one rank has CuPy they ask at calls number 1, 2, 4 and so on, however each writes its message."""
+    """Where one rank has CuPy they ask after 1, 1, 2, 4 and so on further calls, however each writes its message."""
     monkeypatch.setattr(agreement, "HAS_CUPY", comm.rank == 0)
     copy, asked = comm.Dup(), []
     plain = agreement.Agreement._any_on_gpu

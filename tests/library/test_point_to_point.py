@@ -55,10 +55,46 @@ def test_two_sends_that_nobody_receives(call):
     assert re.search(said, end.output), end.output
 
 
-def test_a_rank_that_has_ended():
-    call = "os.kill(os.getpid(), 9) if comm.rank else comm.Recv(x, 1, 7)"
+@pytest.mark.parametrize("source", ["1", "MPI.ANY_SOURCE"])
+def test_a_rank_that_has_ended(source):
+    call = f"os.kill(os.getpid(), 9) if comm.rank else comm.Recv(x, {source}, 7)"
     end = launch(2, "-c", FAILING.format(call), limit_s=30, env=STAND_IN | {"PENNYMPI_TIMEOUT_S": "2"})
     assert end.rc != 0 and end.seconds < 20, end.output
+
+
+CLOSED = """
+import cupy, pennympi
+from mpi4py import MPI
+from pennympi.mpi import page
+comm = pennympi.Comm(MPI.COMM_WORLD)
+if comm.rank:
+    page.page_of = lambda card: None
+comm.Barrier()
+x, y = cupy.full(1000, float(comm.rank)), cupy.full(1000, 7.0)
+for _ in range(3):
+    comm.Sendrecv(x, 1 - comm.rank, 0, y, 1 - comm.rank)
+    assert (y == 1 - comm.rank).all()
+print("right\\n", end="")
+"""
+
+
+def test_a_page_that_another_rank_can_not_open():
+    """No rank sends an envelope, which would be taken for the message."""
+    end = launch(2, "-c", CLOSED, limit_s=30, env=STAND_IN)
+    assert end.rc == 0 and end.output.count("right\n") == 2 and "ulimit -n" in end.output, end.output
+
+
+def test_a_duplicate_knows_the_ranks():
+    program = """
+import cupy, pennympi
+from mpi4py import MPI
+comm = pennympi.Comm(MPI.COMM_WORLD)
+comm.Barrier()
+for copy in comm.Dup(), comm.Clone(), comm.Dup_with_info(MPI.INFO_NULL):
+    assert type(copy) is pennympi.Comm and copy._agree().cards == comm._agree().cards != None
+"""
+    end = launch(2, "-c", program, limit_s=30, env=STAND_IN)
+    assert end.rc == 0, end.output
 
 
 def test_the_log_says_who_did_it():

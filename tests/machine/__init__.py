@@ -1,7 +1,4 @@
-"""Random programs of the library's algorithms for ``pennympi/simulator/``, and faults that are planted in them.
-
-tests/README.md lists the files.
-"""
+"""Random programs of the library's algorithms for ``pennympi/simulator/``, and faults that are planted in them."""
 
 import sys
 from pathlib import Path

@@ -12,7 +12,7 @@ from pennympi.simulator.launches import DTYPES
 from pennympi.simulator.memory import SCRIBBLE
 
 ARRAY_BYTES = 1 << 16  # of each array of a user
-ARRAYS = 5  # so many symmetric arrays, and as many plain ones
+ARRAYS = 5  # number of symmetric arrays, and of plain arrays
 
 
 class Arrays:

@@ -63,7 +63,7 @@ def by_counts(
     wrong: dict[int, Callable[[Counts], Counts]] | None = None,
     lacks: dict[int, int] | None = None,
 ) -> list[list[Launch]]:
-    """One call.  wrong: a PE's wrong counts, from the right ones;  lacks: elements by which a PE's out is too small"""
+    """One call.  By PE: wrong: (right counts) -> wrong counts;  lacks: elements by which the PE's out is too small"""
     rng, arrays, n, reduces = team.rng, team.arrays, team.n, table == "reduce_scatterv"
     dtype = rng.choice([name for name in DTYPES if name != "byte"]) if reduces else "byte"
     item = DTYPES[dtype][0].itemsize

@@ -24,7 +24,7 @@ class Exchanges:
         self.workspaces = [allocated(machine, nbytes, nbytes, SPARE * slots, slots, 2 * slots) for _ in range(3)]
 
     def call(self, form: Form, rng: Random, number: int) -> list[list[Launch]]:
-        """One exchange of every PE that has a partner (of every PE, where the form wants all)."""
+        """One exchange of every PE that has a partner (of every PE, if the form is collective)."""
         n, arrays = self.machine.n_pes, self.arrays
         partner = list(range(n))
         pes = rng.sample(range(n), n)

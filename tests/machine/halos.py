@@ -1,4 +1,4 @@
-"""Exchanges of halos, as ``stencil/grid/exchange.py`` launches them; a halo stays until its readers are done."""
+"""Exchanges of halos, as ``stencil/grid/exchange.py`` launches them; no halo changes while a kernel reads it."""
 
 import math
 from collections.abc import Callable

@@ -20,8 +20,8 @@ ROOTED = ("broadcast", "reduce")
 def run_mismatch(table: str, name: str, network: str, differs: str, seed: str) -> bool:
     """Right calls, a call that differs on some PEs, and right calls.  Returns whether a PE noticed the difference.
 
-    Raises Fault for a wrong result of a PE that has not given up, for an access outside an object, and where no PE
-    notices it though a PE had to wait.
+    Raises Fault for a wrong result of a PE that has not given up, for an access outside an object, and if no
+    PE notices the difference although a PE had to wait.
     """
     rng, algorithm = Random(seed), TABLES[table][name]
     plain = network in (POINTER, COPIED) and "planned" not in table
@@ -59,7 +59,7 @@ def differing(network: str, rng: Random, runs: Callable[[Topology], bool], plain
 def run_other_counts(table: str, name: str, network: str, seed: str) -> set[int]:
     """Right calls, then one for which a PE has wrong counts or too small an out.  Returns why PEs have refused it.
 
-    Raises Fault for an access outside an object, and where ``run_mismatch`` does.
+    Raises Fault for an access outside an object, and for a wrong result of a PE that has not given up.
     """
     rng, algorithm = Random(seed), TABLES[table][name]
     team = differing(network, rng, lambda topology: runs_on(algorithm, topology), network in (POINTER, COPIED))

@@ -16,12 +16,12 @@ from pennympi.compile.reads import globals_read
 from pennympi.kernels import block
 from pennympi.kernels.records import Message
 
-PARITIES = {1: 0, 3: 1}  # mask: for how many slots messages take turns
+PARITIES = {1: 0, 3: 1}  # mask of an epoch -> the mask for half as many buffers
 
 
 @dataclass(frozen=True)
 class Mutation:
-    """One change.  kind: see ``KINDS``;  name: of the primitive;  at: which of its calls, in the order of the source
+    """One change.  kind: see ``KINDS``;  name: name of a primitive;  at: index of its call, in the order of the source
     helper: the plain function that changes; "" for the kernel itself, and for "one buffer" also all that it calls"""
 
     kind: str
@@ -67,7 +67,7 @@ def drop(node: ast.Expr, call: ast.Call) -> Any:
 
 
 def early(node: ast.Expr, call: ast.Call) -> Any:
-    """Wait for the epoch before, or signal the epoch after."""
+    """Wait for the epoch before the right epoch."""
     call.args[2] = ast.BinOp(call.args[2], ast.Sub(), ast.Constant(1))
     return node
 

@@ -41,7 +41,7 @@ TABLES: dict[str, Mapping[str, Any]] = {
     "halo": HALOS,
     "sweeps": SWEEPS,
 }
-PROGRAMS = ("halo", "sweeps")  # whose algorithms are whole programs
+PROGRAMS = ("halo", "sweeps")  # tables whose algorithms are whole programs
 ALGORITHMS = [(table, name) for table, algorithms in TABLES.items() for name in algorithms]
 SYMMETRIC, PLAIN = "symmetric", "plain"  # whether users' arrays are symmetric, or some are not
 
@@ -109,7 +109,7 @@ def run(
     """One program on one machine.  Raises Fault.
 
     gives_up: some wait ends before its time; PEs that return later must still return a right result, or none
-    quiet: a wait that gives up ends when all that its PE has sent is there
+    quiet: a wait that gives up ends after all messages that its PE has sent have arrived
     """
     rng = Random(seed)
     tried = [(table, TABLES[table][name]) for table, name in case.algorithms]

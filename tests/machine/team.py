@@ -40,7 +40,7 @@ def topology_of(node_of: Sequence[int], network: str) -> Topology:
 
 
 class Team:
-    """PEs over a network; some arrays are outside the heap where ``plain``."""
+    """PEs over a network; with ``plain`` some arrays are outside the heap."""
 
     def __init__(self, network: str, rng: Random, topology: Topology, plain: bool):
         self.rng, self.n, self.topology, self.machine = rng, topology.n_pes, topology, Machine(network, topology, rng)
@@ -79,7 +79,7 @@ class Team:
         return self._workspaces[id(algorithm)]
 
     def small_plan(self, algorithm: Algorithm, count: int, dtype: str) -> Plan:
-        """The algorithm's plan for this count or a larger one, for more blocks, with pieces that may be smaller."""
+        """The algorithm's plan for this count, or for a larger one, to get more blocks; its pieces may be smaller."""
         (item, partial), rng = DTYPES[dtype], self.rng
         count *= rng.choice((1, 8, 1000))
         plan = algorithm.plan(count, item.itemsize, partial.itemsize, self.topology, self.limits)
@@ -107,7 +107,7 @@ class Team:
 def allocated(
     machine: Machine, inbox_bytes: int, outbox_bytes: int, n_signals: int, n_epochs: int, buffers: int = 1
 ) -> dict[str, int]:
-    """The memory of a workspace on every PE, whose words begin with one of ``FIRST_EPOCHS``.  buffers: of a box"""
+    """The memory of a workspace on every PE, whose words begin with one of ``FIRST_EPOCHS``.  buffers: number in a box"""
     first, allocate = machine.rng.choice(FIRST_EPOCHS), machine.memory.allocate
     at = {name: allocate(n, parts=buffers) for name, n in (("inbox", inbox_bytes), ("outbox", outbox_bytes))}
     at["peer_table"] = 0

@@ -133,6 +133,7 @@ def test_errors_name_the_remedy(team):
         ((laplace, u, v, 3), {"norm": "all"}, ValueError, "norm must be"),
         ((laplace, u, v, 3), {"engine": "fast"}, ValueError, "engine must be"),
         ((laplace, u, v, 3), {"fields": (k,)}, TypeError, "coefficient"),
+        ((laplace, u, v, 3), {"engine": "blocked", "depth": 1}, pennympi.Unsupported, "plain engine: give a larger"),
         ((wrong, u, v, 3), {}, TypeError, "test_plan_sweep.py"),
     ]
     if team.n_pes > 1:

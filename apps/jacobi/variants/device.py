@@ -23,7 +23,7 @@ sentence = "one kernel: its first blocks wait for the halos, sweep, put and sign
 
 
 class Variant(DeviceLoop):
-    """_signals: counts of exchanges, a word for odd and even exchanges, each side and each tile of a row"""
+    """_signals: (2, 2, tiles of a row) counts of exchanges: for odd and even exchanges, each side, and each tile"""
 
     def __init__(self, team: Any, problem: Problem):
         super().__init__(team, problem)

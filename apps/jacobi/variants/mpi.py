@@ -15,7 +15,7 @@ from ..host_loop import HostLoop
 from ..problem import Problem
 
 sentence = "sweep, then MPI_Sendrecv of the edge rows"
-UP, DOWN = 0, 1  # tags: of two PEs each gets both rows from the same PE
+UP, DOWN = 0, 1  # tags, because each of two PEs gets both rows from the other
 
 
 class Variant(HostLoop):

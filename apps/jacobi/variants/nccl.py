@@ -28,7 +28,7 @@ class Variant(HostLoop):
     def exchange(self, stream: Any) -> None:
         """Send the edge rows to both neighbours and receive their rows into the halos, as one group.
 
-        The row from below is received first: of two PEs each gets both rows from the same PE, which sends upward first.
+        The row from below is received first: each of two PEs gets both rows from the other, which sends upward first.
         """
         field = self.fields.new
         up, down, rows, comm = self.fields.up, self.fields.down, self.fields.rows, self._nccl.comm

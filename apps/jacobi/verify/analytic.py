@@ -34,7 +34,7 @@ def judge(solver: Any, outcome: Outcome) -> Verdict:
 def tolerance(problem: Problem, sweeps: int) -> float:
     """The largest error that rounding explains.
 
-    Changes smaller than a unit in the last place are lost: measured was n / 180 eps at 30,000 sweeps.
+    Changes smaller than a unit in the last place are lost: after 30,000 sweeps n / 180 eps were measured.
     """
     return (16.0 + 0.05 * min(sweeps, max(problem.nx, problem.ny) ** 2)) * float(np.finfo(problem.dtype).eps)
 
@@ -57,8 +57,8 @@ def along_x(problem: Problem, sweeps: int) -> tuple[np.ndarray, np.ndarray]:
     """(shape along x (nx,) after the sweeps, norm of each sweep (sweeps,)) in float64, in O(nx) a sweep."""
     u, norms = np.zeros(problem.nx), np.empty(sweeps)
     u[0] = u[-1] = 1.0
-    # (1 - cosine) / 2 of the angle from row to row, by the sine: the cosine is near 1, and the square of the number of
-    # rows would multiply its rounding error.
+    # (1 - cos a) / 2 = sin^2(a / 2) for the angle a from row to row.  The cosine is near 1, so its rounding error would
+    # be multiplied by the square of the number of rows.
     short = math.sin(math.pi / (problem.ny - 2)) ** 2
     wave = math.sqrt((problem.ny - 2) / 2.0)  # the norm of the wave over the ring
     for k in range(sweeps):

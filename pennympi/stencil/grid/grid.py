@@ -30,7 +30,7 @@ Side = str  # "x-", "x+", "y-", "y+", "z-", "z+": an axis and a direction
 class Grid:
     """A grid of one to three dimensions over the PEs of a team; made by ``team.grid``.
 
-    shape:    number of points of the whole grid, by dimension, as all the following
+    shape:    number of points of the whole grid.  All attributes have an entry for each dimension
     dims:     number of PEs;  coords: place of this PE
     periodic: True if the first and the last point are neighbours
     halo:     number of points of each neighbour that this PE keeps, on both sides
@@ -107,8 +107,8 @@ class Grid:
         """A plan that copies the neighbours' points to the halos of all fields, in one launch.  Collective.
 
         fields:  arrays that ``empty``, ``full`` or ``zeros`` of this grid returned, of any dtypes
-        corners: True: also copy the halo's points where two or three sides meet, from the PEs across edges and corners,
-                 and the neighbours' halo at the ends of the grid
+        corners: True: also set the halo's points where two or three sides meet: from the PEs across edges and corners,
+                 and at the ends of the grid from the neighbours' halos
         Raises TypeError, ValueError (no field; an array of another grid; an array given twice; different arrays on the
         PEs), SymmetricHeapExhausted.  A call of the plan raises PeerTimeout.
         """

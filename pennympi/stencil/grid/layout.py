@@ -12,7 +12,7 @@ class Layout(NamedTuple):
     """The rows of one PE's field.
 
     shape:  shape of the array, with the halo
-    lead:   number of elements of a row's storage before its first point, which may be read
+    lead:   number of elements of a row's storage before its first point; kernels may read them
     pitch:  number of elements from a row to the next row
     first:  number of elements from the start of the allocation to the array's first element, the same on every PE
     number: number of elements of the allocation, the same on every PE; at least ``pitch`` of them lie before the first

@@ -130,8 +130,8 @@ class End(NamedTuple):
 class Messages(NamedTuple):
     """The messages of a PE.
 
-    rows:          neighbour, number of the message on this PE and on the neighbour, its ends as sent and as received
-    n_numbers:     number of the steps of all fields;  most_rows: the most rows of a PE
+    rows:          (neighbour, number of the row on this PE, its number on the neighbour, sent end, received end)
+    n_numbers:     number of pairs of a field and a step;  most_rows: the most rows of a PE
     inbox_bytes:   bytes of all messages, as packets
     largest_bytes: bytes of the largest message
     """

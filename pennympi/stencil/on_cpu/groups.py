@@ -1,7 +1,7 @@
 """The values of eight groups (``kernels/sweep/norm.py``) at once, by shuffles that LLVM would not find by itself.
 
-Half a group has 16 bytes, so a vector of 64 bytes holds four halves, in four places.  The vectors are transposed inside
-the places: element k of each half moves to vector k.  Then the squares of the vectors are added up.
+Half a group has 16 bytes, so a vector of 64 bytes holds four halves, in four places.  A transposition
+moves element k of each half to vector k, at the place of the half.  Then the squares of the vectors are added up.
 """
 
 from functools import cache
@@ -17,7 +17,7 @@ from ...compile.arithmetic import element_type
 from ...compile.unroll import Static
 from ...kernels.sweep.norm import GROUP_BYTES
 
-MOST_POINTS = 1024  # points of a call: the values of their groups, and five rows of them, fit into the first-level cache
+MOST_POINTS = 1024  # the most points of a call: their groups' values and five rows of the points fit into the L1 cache
 VECTORS, VECTOR_BYTES = 4, 64
 GROUPS = VECTORS * VECTOR_BYTES // GROUP_BYTES
 
@@ -26,7 +26,7 @@ GROUPS = VECTORS * VECTOR_BYTES // GROUP_BYTES
 def group_accessors(dtype: str) -> Static[tuple[Any, Any]]:
     """``room()``: address of stack memory of the calling function for the values of the groups of MOST_POINTS points.
 
-    ``write_groups(values, new, old)``: write the values of GROUPS groups of new - old, which begin at these addresses.
+    ``write_groups(values, new, old)``: write to ``values`` those of GROUPS groups, whose points begin at new and old.
     """
     element, item_bytes = element_type(TABLE[dtype]), TABLE[dtype].item_bytes
     n, half = VECTOR_BYTES // item_bytes, GROUP_BYTES // item_bytes // 2
@@ -55,7 +55,7 @@ def group_accessors(dtype: str) -> Static[tuple[Any, Any]]:
         return types.void(*[types.int64] * 3), code
 
     def sum_of(b, changes):
-        """``half_sum`` of each half; the sum of place p of vector k is element k of place p."""
+        """``half_sum`` of each half.  The sum of the half at place p of vector k becomes element k of place p."""
         name = f"llvm.fma.v{n}f{8 * item_bytes}"
         fma = cgutils.get_or_insert_function(b.module, ir.FunctionType(vector, [vector] * 3), name)
         first, *rest = transposed(b, changes, 1)

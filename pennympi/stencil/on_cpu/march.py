@@ -1,8 +1,8 @@
 """T sweeps of a box in one trip through memory: T levels go along the first dimension, plane after plane.
 
     level 0 (old)      x x x x x x x o o        Plane x of a level is computed after plane x + 1 of the previous level.
-    level 1            x x x x x x o            Of the levels between, three planes are kept.  The box is cut into tiles,
-    level 2 (new)      x x x x x o              so that these planes stay in the second-level cache.
+    level 1            x x x x x x o            Of the levels between, 1 to T - 1, three planes are kept.  The box is cut
+    level 2 (new)      x x x x x o              into tiles, so that these planes stay in the second-level cache.
 
 Level s of T needs T - s more points than the tile on each side.  A point outside ``live`` has its old value at all
 levels.  It is read from ``old``, except for the points at the ends of a row, which are copied to the row of each level.
@@ -48,7 +48,7 @@ class Tile(NamedTuple):
 
     box, live: the points of the tile, and the points to which the formula applies
     depth:     number of sweeps;  quiet: number of sweeps without a norm
-    between:   plane 0 of level 0 in scratch memory, if it were kept there as the levels between, three planes each
+    between:   place of plane 0 of level 0 as if it were in scratch memory, which has three planes of each level between
     plane:     elements from a plane in scratch memory to the next plane
     """
 
@@ -80,7 +80,7 @@ def most_points(stencil: Static[Stencil], depth):
     """The most points of a tile's row.
 
     3 * depth + 1 planes fit into the cache: three planes of each level that is read, and a plane of the new field.  In
-    three dimensions a plane has at least 2 * depth rows, and more rows only if they are shorter: long rows are faster.
+    three dimensions it has room for 2 * depth rows of a tile, and for more if they are shorter: long rows are faster.
     """
     rows = (3 * depth + 1) * (2 * depth if stencil.n_dims == 3 else 1)
     return max(CACHE_BYTES // rows, LEAST_ROW_BYTES) // LINE_BYTES * (LINE_BYTES // stencil.item_bytes)
@@ -145,7 +145,7 @@ def sweep_plane(stencil: Static[Stencil], fields: SweepFields, tile: Tile, s_x, 
     line, more = LINE_BYTES // stencil.item_bytes, tile.depth - s
     first, stop = max(box.z0 - more, live.z0), min(box.z1 + more, live.z1)
     start, size = first, stop - first
-    if more > 0:  # whole lines: their additional points are not read, except where fixed values then replace them
+    if more > 0:  # whole lines: no level reads their additional points, except those that fixed values replace below
         start = box.z0 - whole_lines(box.z0 - first, line)
         size = whole_lines(stop - start, line)
     for y in range(max(box.y0 - more, live.y0), min(box.y1 + more, live.y1)):
@@ -195,7 +195,7 @@ def row_at(item_bytes: Static[int], plane: Plane, y):
 
 
 def relax(stencil: Static[Stencil], rows: Rows, start, size, numbers):
-    """Compute ``size`` points of a row.  Of two dimensions the first is x in ``rows``, and y for ``apply``."""
+    """Compute ``size`` points of a row.  In two dimensions the first dimension is x in ``rows``, and y for ``apply``."""
     read, write, apart = row_accessors(stencil.dtype)
     apart()
     for z in range(start, start + size):

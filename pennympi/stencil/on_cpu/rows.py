@@ -18,7 +18,7 @@ def row_accessors(dtype: str) -> Static[tuple[Any, Any, Any]]:
 
     A function that calls ``apart`` promises that its writes do not overlap its reads, so the compiler need not compare
     addresses.  The function is not inlined, because the promise holds for one call only, and its vectors are as long as
-    the CPU has.
+    the longest of the CPU.
     """
     number, element, item_bytes = getattr(types, dtype), element_type(TABLE[dtype]), TABLE[dtype].item_bytes
 

@@ -11,7 +11,7 @@ from ...kernels.sweep.norm_of_rows import squares_before
 from .groups import GROUPS, group_accessors
 from .rows import row_accessors
 
-LARGE = 1 << (BIN_BITS - 1)  # in units of bin 0: a larger value may belong to a bin before the window
+LARGE = 1 << (BIN_BITS - 1)  # in units of the window's first bin: a larger value may belong to a bin before it
 
 
 def rounds_from(top):
@@ -26,7 +26,7 @@ def rounds_from(top):
 def add_row_squares(dtype: Static[str], words, new, old, first, stop):
     """Add the groups of new - old of points first .. stop - 1 of two rows.  A group begins at ``first``.
 
-    The window begins as the words' window.  If a value lies above it, the sum is repeated with a higher window.
+    The first window is that of the words.  If a value lies above it, the sum is repeated with a higher window.
     """
     room, _ = group_accessors(dtype)
     n = points_of_group(dtype)

@@ -109,9 +109,13 @@ def pass_why_not(problem: SweepProblem, depth: int) -> str:
 
 def blocked_why_not(problem: SweepProblem, depth: int) -> str:
     """The reason why the blocked engine can't run, or ""."""
-    if depth == 1 and problem.sweeps > 1:
+    if depth > 1 or problem.sweeps == 1:
+        return pass_why_not(problem, depth)
+    if most_depth(problem.parts) == 1:
         return "halos of one point allow one sweep a pass: make the grid with halo=4, for example"
-    return pass_why_not(problem, depth)
+    if most_sweeps(problem) == 1:
+        return "its pass does one sweep here, as that of the plain engine"
+    return "a pass of depth=1 is that of the plain engine: give a larger depth"
 
 
 ENGINES = (
@@ -153,6 +157,6 @@ def chosen(by_engine: list[Choice], engine: str) -> Choice:
     named = [choice for choice in by_engine if engine in ("auto", choice.engine.name)]
     able = [choice for choice in named if not choice.why_not]
     if not able:
-        reasons = "; ".join(choice.why_not for choice in named)
+        reasons = "; ".join(choice.why_not for choice in named) or "this backend has no such engine"
         raise Unsupported(f"the {engine} engine can't run here: {reasons}; or use engine='auto'")
     return min(able, key=lambda choice: choice.cost_us)

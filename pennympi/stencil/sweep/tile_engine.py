@@ -15,7 +15,7 @@ from .norm import SweepNorm
 from .problem import SweepProblem
 
 DEPTHS = (4, 3, 2, 1)  # tried in this order if the user gives no depth
-# Time of a launch, of a sweep without its rows, and of a warp's row by (dtype, every sweep has a norm), on an H200.
+# Times on an H200: of a launch, of a sweep apart from its rows, and of a row of a warp by (dtype, norms are "every").
 LAUNCH_US, SWEEP_US = 10, 0.4
 ROW_US = {("float32", False): 0.14, ("float32", True): 0.21, ("float64", False): 0.24, ("float64", True): 0.38}
 

@@ -87,7 +87,7 @@ class Cube(NamedTuple):
 
 
 class ThreadPlace(NamedTuple):
-    """The place of a thread.  An index counts from the first of the planes, rows or numbers whose number follows it.
+    """The place of a thread.  In y and z an index counts from the first row or number that the next field counts.
 
     old, new, coefficient: addresses of the thread's first piece in plane 0 of the fields
     row, plane:      bytes from a row, and from a plane, of a field to the next

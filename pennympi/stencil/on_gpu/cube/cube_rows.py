@@ -90,7 +90,7 @@ def own_stop(place, r):
 
 
 def add_squares_of_rows(cube: Static[Cube], squares, new, old, place):
-    """The squares, with the groups of the points that the block writes."""
+    """The squares after the groups of the points that the block writes have been added."""
     rows = cube.tile.rows
     halves = tuple(half_of_piece(cube.stencil, new[r], old[r], place.first, own_stop(place, r)) for r in static(rows))
     return add_values_of_warp((rows + 1) // 2, squares, groups_of_halves(rows, halves))

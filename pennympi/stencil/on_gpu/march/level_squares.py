@@ -1,8 +1,8 @@
 """The norms of the levels of a pass, when a warp computes a row of each level in turn.
 
 After a row a lane stores the value of its group in shared memory.  Each lane adds up the values of one level only, so its
-registers hold the bins of one level.  In shared memory a level has a value for each lane, and one more value, which lanes
-write whose columns do not count.  After the levels follows a row of zeros.
+registers hold the bins of one level.  In shared memory a level has a value for each lane, and one more value for lanes
+whose columns do not count.  A row of zeros follows the levels.
 """
 
 from typing import NamedTuple
@@ -21,7 +21,7 @@ class Level(NamedTuple):
     """A level of a pass, in the computation of one row.
 
     later:   number of levels after this level
-    careful: True if the row may not be live or not be needed yet, and if columns may be fixed or not count
+    careful: True if the row may be fixed or not needed yet, or if some of its columns may be fixed or not count
     """
 
     later: int
@@ -31,8 +31,8 @@ class Level(NamedTuple):
 class Norms(NamedTuple):
     """The norms of a pass, and the layout of the lanes' values in shared memory.
 
-    levels:       number of the levels with a norm, the last levels;  before: number of the levels before these
-    stride:       number of lanes from a lane of a level to the next, and of values that a lane adds up for each row
+    levels:       number of levels with a norm, which are the last levels;  before: number of levels before them
+    stride:       number of lanes from a lane of a level to its next lane, and number of values a row that a lane adds up
     level_bytes:  bytes from a level to the next level
     row_bytes:    bytes from the values of a row of each level to the values of the next row
     shared_bytes: bytes of a warp
@@ -108,9 +108,9 @@ def changed(march: Static[March], careful: Static[bool], k: Static[int], rows, l
 
 
 def add_rows_of_level(march: Static[March], n_rows: Static[int], squares, shared, counted):
-    """The squares, with the values of the lane's level of n_rows rows.
+    """The squares after the values of the lane's level in n_rows rows have been added.
 
-    counted: (index of the first of the rows, number of rows that count, from index 0 on)
+    counted: (index of the first row, n); the rows with the indices 0 to n - 1 count
     """
     if march.norms == "none":
         return squares

@@ -1,7 +1,7 @@
 """Passes of a grid of one dimension on a GPU: a warp goes along the points, 32 lanes x LANE_BYTES at a time.
 
-The points stay in registers for all levels.  Each sweep spoils one more point at either edge of the warp, so two steps
-compute the points at the edges.
+The points stay in registers for all levels.  Each sweep spoils one more point at each edge of the warp, so the points
+at the edges are computed in two neighbouring steps.
 """
 
 from ....compile.unroll import Static, static

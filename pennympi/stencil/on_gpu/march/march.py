@@ -72,9 +72,9 @@ def read_row(ahead: Static[int], base, rows: Rows, r, like):
 
 
 def advance(march: Static[March], state, r, rows: Rows, warp):
-    """The state after level s + 1 has computed row r - s, for all levels; all columns and rows count.
+    """The state after row r - s of level s + 1 has been computed, for each s; all columns and rows count.
 
-    state: ((row r + 1 and the coefficients of row r for level 1), (rows r - s - 1 and r - s of level s, for each s))
+    state: ((row r + 1 of level 0, coefficients of row r), for each s (row r - s - 1 of level s, row r - s of level s))
     warp:  (the lane, address of its values of the norm)
     """
     (incoming, memories), (lane, values) = state, warp

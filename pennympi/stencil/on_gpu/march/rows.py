@@ -57,7 +57,7 @@ class Lane(NamedTuple):
     has_wall_after:  True if the fixed column after the live columns is the lane's column ``wall``
     kept_first, kept_stop: the columns that the warp keeps: it stores them, and their changes count
     ragged:          True if the warp keeps a part of a lane
-    odd:             True in the second lane of a pair; both lanes store half of the first lane's columns, then half of
+    odd:             True in the second lane of a pair; each lane stores half of the first lane's columns, then half of
                      the second lane's
     half:            index of the first of the first lane's columns that this lane stores
     numbers:         the numbers of the formula

@@ -145,7 +145,7 @@ def row_address(tiles: Static[Tiles], place, buffer, warp, is_last):
 
 
 def load_quad(tiles: Static[Tiles], address, like):
-    """A quad.  Of float64 it lies in two halves, so that the lanes of a warp access neighbouring 16 bytes."""
+    """A quad.  A quad of float64 lies in two halves, so that the lanes of a warp access neighbouring 16 bytes."""
     if tiles.stencil.item_bytes == 8:
         return load_vector(address, like) + load_vector(address + LANES * 16, like)
     return load_vector(address, like)

@@ -21,8 +21,8 @@ class Memory(NamedTuple):
     edges:   (2 parities, warps + 2, first and last row, LANES) quads
     columns: (warps, rows, 2 sides) quads that a warp sends
     targets: (warps, LANES, 2) addresses to which a lane sends these quads, then two addresses for the rows
-    squares: (2 parities, warps, 2, LANES, 2) words
-    dead:    a word that is 0 until a wait has given up
+    squares: (2 parities, warps, WARP_BYTES) bytes, as in ``block_squares.py``
+    dead:    two words that are 0 until a wait has given up
     """
 
     cells: int

@@ -94,7 +94,7 @@ def keep_rows(tiles: Static[Tiles], u, cells, place):
 
 
 def keep_row(tiles: Static[Tiles], quad, j, cells, place):
-    """Store the rim's numbers in the quad of row j to the cells."""
+    """Store the numbers of row j's quad that belong to the rim in the cells."""
     (depth, side), c, own = (tiles.shape.depth, tiles.shape.side), right_column(tiles, place), place.tile.own
     if in_rim(depth, j, own):
         if place.is_own:
@@ -185,7 +185,7 @@ def send_row(tiles: Static[Tiles], quad, j, exchange, place):
 
 
 def stage_columns(tiles: Static[Tiles], quad, address, place):
-    """Store the columns of a row that tiles at the sides need in shared memory."""
+    """Store in shared memory the columns of a row that tiles at the sides need."""
     side, tile = tiles.shape.side, place.tile
     left = place.lane - (side if tile.left else 0)
     if (left >= 0) & (left < side):
@@ -236,7 +236,7 @@ def source_of(tiles: Static[Tiles], cell, tile):
 def await_quad(ctx, address, number, pe_word, dead):
     """The quad whose packets lie at an address, after they have arrived or the wait has given up.
 
-    pe_word: address of the number of the PE that sends it;  dead: address of the words that are set by giving up
+    pe_word: address of the number of the PE that sends it;  dead: address of the words that a wait sets when it gives up
     """
     quad, arrived = get_quad(address, number, real(0.0))
     spins = 0

@@ -1,8 +1,8 @@
 """The norm of a sweep on a GPU: the lanes of a warp add up the values of their groups, without a barrier of the block.
 
 A warp begins with ``squares_of_warp`` of a few values of each lane, or adds values by ``add_values_of_warp``; then
-``add_squares_of_warp`` adds the squares to the words of the sweep.  All lanes of a warp have the same window: windows of
-their own would move at different times, and the warp would run the branches of each lane in turn.
+``add_squares_of_warp`` adds the squares to the words of the sweep.  All lanes of a warp have the same window: separate
+windows would move at different times, and the warp would run the branches of each lane in turn.
 """
 
 from llvmlite import ir
@@ -25,7 +25,7 @@ from ....kernels.sweep.norm import (
 )
 from .warp import ALL_LANES
 
-# An accumulator of LOW_BITS bits is added up in two parts, the lower one of LOW bits: 32 lanes' parts are below 2**31.
+# An accumulator of LOW_BITS bits is added up in two parts, so that 32 lanes' sum is below 2**31; the lower has LOW bits.
 LOW = 26
 LOW_PART, ABOVE = (1 << LOW) - 1, 64 - LOW_BITS
 

@@ -44,7 +44,7 @@ def put_quad(typing, address, number, quad):
 
 @intrinsic
 def get_quad(typing, address, number, like):
-    """(the quad whose packets lie at ``address``, ``number`` or the number of a packet of another exchange)"""
+    """(the quad at ``address``, ``number`` if all its packets carry it, else the number of another packet)"""
     wide = like is types.float64
 
     def code(context, b, signature, args):

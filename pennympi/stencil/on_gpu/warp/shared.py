@@ -31,7 +31,7 @@ def vector_type(context, like):
 
 
 def loader(space, nbytes=PIECE_BYTES, count=0):
-    """``load(address, like)``: ``nbytes`` bytes, or ``count`` numbers, of the type of ``like``, at a multiple of 16."""
+    """``load(address, like)``: ``count`` numbers, or ``nbytes`` bytes, of ``like``'s type; address: a multiple of 16."""
 
     @intrinsic
     def load(typing, address, like):
@@ -51,7 +51,7 @@ def loader(space, nbytes=PIECE_BYTES, count=0):
 
 
 def storer(space):
-    """``store(address, numbers)``: store a tuple of a multiple of 16 bytes, at a multiple of 16."""
+    """``store(address, numbers)``: store a tuple; its bytes and the address are multiples of 16."""
 
     @intrinsic
     def store(typing, address, numbers):

@@ -36,7 +36,7 @@ def stepped_piece(stencil: Static[Stencil], x, y, line, numbers, coefficient):
 
 
 def half_of_piece(stencil: Static[Stencil], new, old, first, stop):
-    """Half of a group's value: the squares of the changes of numbers first .. stop - 1 of a piece."""
+    """Half of a group's value: the sum of the squared changes of numbers first .. stop - 1 of a piece."""
     width = numbers_of_piece(stencil)
     changes = tuple(pick((first <= k) & (k < stop), new[k] - old[k], real(0.0)) for k in static(width))
     return half_sum(width, changes)
