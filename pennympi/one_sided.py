@@ -200,12 +200,12 @@ class OneSided:
     def _kept(self, check: Callable[..., Any], *arguments: Any) -> Any:
         """check(*arguments), kept by the key of the arguments: it takes longer than a message to another node."""
         call_key = None if state.freed else self._backend.heap.call_key((state.changes, *arguments))
-        found = self._checked.get(call_key)
-        if found is None:
-            found = check(*arguments)
+        checked = self._checked.get(call_key)
+        if checked is None:
+            checked = check(*arguments)
             if call_key:
-                keep(self._checked, call_key, found)
-        return found
+                keep(self._checked, call_key, checked)
+        return checked
 
     def _check_put(self, dst: Any, src: Any, pe: int, *signal: Any) -> tuple[int, int, int, bool, int]:
         """(address of dst, address of src, bytes, whether they go through staging, address of the signal or 0)."""

@@ -88,8 +88,7 @@ class Agreement:
             word = np.array([on_gpu])
             request = MPI.Intracomm.Iallreduce(comm, MPI.IN_PLACE, word, MPI.LOR)
             if not request.Test():
-                pages = {rank: self.page(rank) for rank in range(comm.size) if rank != comm.rank}
-                overdue = Overdue(comm, pages, "a comparison of where arrays lie")
+                overdue = Overdue(comm, self.pages_of_others(comm), "a comparison of where arrays lie")
                 Transfer(until(request.Test, Result), overdue).wait()
             return bool(word[0])
         settings = init_arguments.read(comm.size, "auto", None, None, None)
@@ -127,6 +126,10 @@ class Agreement:
         if rank not in self._pages:
             self._pages[rank] = page_of(self.cards[rank])
         return self._pages[rank]
+
+    def pages_of_others(self, comm: MPI.Intracomm) -> dict[int, Page | None]:
+        """The pages of all other ranks."""
+        return {rank: self.page(rank) for rank in range(comm.size) if rank != comm.rank}
 
     def make_team(self, comm: MPI.Intracomm) -> Team:
         """The team, which the first call makes.  Collective.  Raises as ``pennympi.init``."""

@@ -159,9 +159,9 @@ def _begin_receive(comm: Any, begin: Callable[..., MPI.Request], spec: Any, sour
     target = _Target(spec)
     request = begin(comm, [target.landing, MPI.BYTE], source, tag)
     call = f"a receive of at most {target.n_bytes} bytes with tag {tag}"
-    others = [rank for rank in range(comm.size) if rank != comm.rank]
-    sources = others if source == MPI.ANY_SOURCE and others else [source]
-    overdue = Overdue(comm, {rank: agreement_of(comm).page(rank) for rank in sources}, call)
+    agreement = agreement_of(comm)
+    awaited = agreement.pages_of_others(comm) if source == MPI.ANY_SOURCE else {}
+    overdue = Overdue(comm, awaited or {source: agreement.page(source)}, call)
     return Transfer(_steps_of_receive(comm, request, target, spec), overdue, request)
 
 

@@ -18,11 +18,11 @@ from mpi4py import MPI
 
 from ..errors import PeerTimeout, Unsupported
 from ..once import once
+from ..polling import poll_times
 from ..settings import setting
 from .page import SINCE, Page, own_page
 
 NAP_S, MOST_NAP_S = 5e-6, 1e-3  # naps of the thread, in which the program continues
-SPIN_S = 2e-3
 LOOK_NS = 250_000_000  # time between two looks at a rank's signs of life
 
 
@@ -129,14 +129,10 @@ class Transfer:
         global _waiting
         _waiting += 1
         try:
-            start_s = time.monotonic()
-            while not self.is_complete:
+            for _ in poll_times():
+                if self.is_complete:
+                    break
                 look_at_all()
-                passed_s = time.monotonic() - start_s
-                if passed_s < SPIN_S:
-                    os.sched_yield()  # time.sleep(0) may take 80 us
-                else:
-                    time.sleep(min(passed_s / 64, MOST_NAP_S))
         finally:
             _waiting -= 1
             if not _waiting:
