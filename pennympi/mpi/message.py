@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import suppress
 from itertools import accumulate
 from mmap import mmap
 from operator import index
@@ -79,8 +80,11 @@ SIZES: dict[int, int] = {}  # {id of mpi4py's own object of a datatype without g
 def fill_sizes() -> None:
     """Fill SIZES, which MPI gives only once it is initialized."""
     if not SIZES and MPI.Is_initialized():
-        datatypes = [value for value in vars(MPI).values() if type(value) is MPI.Datatype and value]
-        SIZES.update({id(datatype): datatype.size for datatype in datatypes if 0 < datatype.size == datatype.extent})
+        for datatype in vars(MPI).values():
+            if type(datatype) is MPI.Datatype and datatype:
+                with suppress(MPI.Exception):  # an Open MPI built without Fortran names types that it has not
+                    if 0 < datatype.size == datatype.extent:
+                        SIZES[id(datatype)] = datatype.size
 
 
 def is_in_place(buffer: Any) -> bool:
