@@ -67,24 +67,32 @@ def exchange_parts(ctx: int, halo: Halo, n_blocks: int, tag: int = 0):
 
 def halo_ready(ctx: int, halo: Halo, n_blocks: int, tag: int = 0):
     """Allow the neighbours to write the halos.  Call it after all blocks of this PE have read the halos."""
-    for row in rows(halo, n_blocks):
+    row = block()
+    while row < halo.n_rows:
         allow(ctx, halo, part_at(halo, row), next_epoch(halo, row, tag))
+        row += n_blocks
 
 
 def halo_put(ctx: int, halo: Halo, n_blocks: int, tag: int = 0):
     """Send this block's parts of the messages.  Call it after all blocks of this PE have computed its points."""
-    for row in rows(halo, n_blocks):
+    row = block()
+    while row < halo.n_rows:
         send(ctx, halo, part_at(halo, row), next_epoch(halo, row, tag))
+        row += n_blocks
 
 
 def halo_wait(ctx: int, halo: Halo, n_blocks: int, tag: int = 0):
     """Wait for this block's parts of the messages, and copy parts in the inbox to the fields."""
-    for row in rows(halo, n_blocks):
+    row = block()
+    while row < halo.n_rows:
         receive(ctx, halo, part_at(halo, row), next_epoch(halo, row, tag))
+        row += n_blocks
     fence(ctx)  # this PE's messages have arrived, so the outbox is free again
-    for row in rows(halo, n_blocks):
+    row = block()
+    while row < halo.n_rows:
         write_epoch(halo.epochs, row, next_epoch(halo, row, 0))
         sync()
+        row += n_blocks
 
 
 def allow(ctx: int, halo: Halo, part: HaloPart, epoch: int):

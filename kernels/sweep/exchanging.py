@@ -45,10 +45,10 @@ def exchanging_pass(sweep: Callable[..., None]) -> Callable[..., None]:
 
 def begin(ctx: int, exchange: PassExchange):
     """Exchange this block's parts of the halos, and wait for the others if the block reads halos."""
-    if block() < exchange.n_blocks:
-        exchange_parts(ctx, exchange.halo, exchange.n_blocks)
-        arrive(exchange.arrivals)
     if block() < exchange.n_waiting:
         number = read_epoch(exchange.passes, block()) + 1
+        if block() < exchange.n_blocks:
+            exchange_parts(ctx, exchange.halo, exchange.n_blocks)
+            arrive(exchange.arrivals)
         wait_arrivals(exchange.arrivals, number * exchange.n_blocks)
         write_epoch(exchange.passes, block(), number)

@@ -40,14 +40,17 @@ class Cut(NamedTuple):
     chunk:    number of points of the first dimension that a block or a warp computes, one after another
     lead:     number of elements of storage before a row's first element; kernels may read them
     n_chunks: number of chunks;  n_last: number of last chunks that the first blocks compute
-    missing:  number of points that the first chunk lacks
+    n_waiting: number of chunks that read a halo that a neighbour sends: the first blocks compute them
+    missing:  number of points that the first chunk lacks;  tail: number of points of the last chunk; 0: what is left
     """
 
     chunk: int
     lead: int
     n_chunks: int = 0
     n_last: int = 0
+    n_waiting: int = 0
     missing: int = 0
+    tail: int = 0
 
 
 class Pass(NamedTuple):

@@ -143,10 +143,8 @@ class Sweeps:
         me, (box, sides), n_dims = pe.me, self.bounds(pe.me), len(self.grid.shape)
         chunk, n_rows = rng.randint(1, 4), self.grid.own(pe.me)[0]
         at_sides = sides[6 - 2 * n_dims :]
-        order = Cut(chunk, 0, 0, 0, at_sides[0] * rng.randint(0, chunk - 1))
-        order, n_waiting = cut_into_chunks(n_rows, order, self.depth, at_sides[:2])
-        if n_dims == 1 or any(at_sides[2:]):
-            n_waiting = order.n_chunks
+        order = cut_into_chunks(n_rows, chunk, 0, self.depth, at_sides[:2], rng.randint(0, chunk))
+        n_waiting = order.n_chunks if n_dims == 1 or any(at_sides[2:]) else order.n_waiting
         counters = [words(self.machine, 1 + n_waiting, 0) for _ in range(2)]
         n_blocks = rng.randint(1, min(max(1, n_waiting), max(1, self.halos[0][me].n_rows), pe.slots))
         kernel, launches = pass_over(self.grid, order), []

@@ -146,7 +146,7 @@ def test_warps(case, dtype):
             across = -(-(box.z1 - first_column(march.width, box, fields.lead)) // march.keeps)
             if stencil.n_dims == 1:
                 return PassLaunch(-(-across // chunk), 32, Cut(chunk, fields.lead), 0)
-            cut, _ = cut_into_chunks(box.y1 - box.y0, Cut(chunk, fields.lead), depth, (0, 0))
+            cut = cut_into_chunks(box.y1 - box.y0, chunk, fields.lead, depth, (0, 0))
             return PassLaunch(across * cut.n_chunks, 32, cut, 0)
 
         end = live.z1 + -own.z0 % (LINE_BYTES // stencil.item_bytes) if live == inner else -1
@@ -184,10 +184,10 @@ def test_blocks_that_do_not_wait_read_no_halo(case, dtype):
                 return kernel.launch(own, sides, storage)
             march = March(stencil, depth, "none", NO_WALL)
             across = -(-(own.z1 - first_column(march.width, own, fields.lead)) // march.keeps)
-            cut = Cut(chunk, fields.lead, 0, 0, sides.y0 * random.randint(0, chunk - 1))
-            cut, waiting = cut_into_chunks(own.y1 - own.y0, cut, depth, (sides.y0, sides.y1))
+            at_sides, wait = (sides.y0, sides.y1), random.randint(0, chunk)
+            cut = cut_into_chunks(own.y1 - own.y0, chunk, fields.lead, depth, at_sides, wait)
             n_warps = across * cut.n_chunks
-            return PassLaunch(n_warps, 32, cut, n_warps if sides.z0 or sides.z1 else across * waiting)
+            return PassLaunch(n_warps, 32, cut, n_warps if sides.z0 or sides.z1 else across * cut.n_waiting)
 
         check(
             stencil,

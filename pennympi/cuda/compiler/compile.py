@@ -114,7 +114,7 @@ def _implementations(name: str, tagged: bool, options: KernelOptions, target: Ta
     if by_pointer and reduction and (by_switch := multicast.switch_steps(*reduction)):
         fixed |= by_switch
         plain["reduce_multicast"] = multicast.reduce_multicast
-    compiled = {primitive: _kept(body, {}, fixed) for primitive, body in plain.items()}
+    compiled = {primitive: _kept(unrolled(body), {}, fixed) for primitive, body in plain.items()}
     return compiled | (accessors(options.elements) if options.elements else {})
 
 

@@ -71,6 +71,8 @@ add_int64 = writing("red.global.add.u64 [$0], $1;")
 
 # Order this thread's accesses for every PE.
 fence_system = statement("fence.acq_rel.sys;")
+# Order this thread's accesses for this GPU, in half of the time.
+fence_device = statement("fence.acq_rel.gpu;")
 
 # Wait for the previous kernel (programmatic dependent launch), and let the next kernel start.  A kernel may not access
 # memory before this instruction; after it, a kernel behaves as after an ordinary launch.

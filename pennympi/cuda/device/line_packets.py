@@ -1,5 +1,9 @@
-"""Packets of the lines of a box on a GPU: a thread gathers its 16 bytes from the lines, or scatters them there."""
+"""Packets of the lines of a box on a GPU: a thread gathers its 16 bytes from the lines, or scatters them there.
 
+A few blocks move a message while all others compute, so each of their threads has IN_FLIGHT parts under way.
+"""
+
+from ...kernels.static import static
 from ..compiler.gpu import cuda
 from .intrinsics import divide_32, load_1, load_4, load_word, store_1, store_4, store_word
 from .packet_data import LOW, data_offset
@@ -9,6 +13,7 @@ from .waits import poisoned
 from .words import poll_pair
 
 PARTS = 32  # of a group of packets: one for each thread of a warp
+IN_FLIGHT = 8  # parts of a thread
 
 
 def unit_bytes(address, lines, plane_bytes, row_bytes):
@@ -43,17 +48,17 @@ def address_at(start, plane_bytes, row_bytes, spot):
 
 
 def gathered_pair(src, lines, i, nbytes, unit):
-    """Part ``i`` of the lines, ``nbytes`` in all; bytes beyond are 0."""
+    """Part ``i`` of the lines, ``nbytes`` in all; what lies beyond is not read by the receiver."""
     offset = data_offset(i)
-    spot, plane_bytes, row_bytes = spot_of(lines, offset), lines.src_plane_bytes, lines.src_row_bytes
-    first, second = 0, 0
-    if unit == 8:
-        if offset < nbytes:
-            first = load_word(address_at(src, plane_bytes, row_bytes, spot))
-        if offset + 8 < nbytes:
-            second = load_word(address_at(src, plane_bytes, row_bytes, next_spot(lines, spot, 8)))
-        return first, second
-    k = 0
+    plane_bytes, row_bytes = lines.src_plane_bytes, lines.src_row_bytes
+    if unit == 8:  # no load in a branch, which would wait for it
+        last = nbytes - 8
+        spot = spot_of(lines, min(offset, last))
+        following = next_spot(lines, spot, 8) if offset < last else spot
+        first = load_word(address_at(src, plane_bytes, row_bytes, spot))
+        return first, load_word(address_at(src, plane_bytes, row_bytes, following))
+    spot = spot_of(lines, offset)
+    first, second, k = 0, 0, 0
     while k < min(16, nbytes - offset):
         address = address_at(src, plane_bytes, row_bytes, spot)
         data = load_4(address) & LOW if unit == 4 else load_1(address) & 255
@@ -92,13 +97,11 @@ def send_lines(ctx, message, lines, epoch):
     i = lines.first * PARTS + cuda.threadIdx.x
     step, stop = cuda.blockDim.x, lines.stop * PARTS
     while i < stop:
-        pair, following = gathered_pair(src, lines, i, nbytes, unit), (0, 0)
-        if i + step < stop:  # two loads are under way
-            following = gathered_pair(src, lines, i + step, nbytes, unit)
-        send_part(peer_slot, i, pair, epoch)
-        if i + step < stop:
-            send_part(peer_slot, i + step, following, epoch)
-        i += 2 * step
+        pairs = tuple(gathered_pair(src, lines, i + k * step, nbytes, unit) for k in static(IN_FLIGHT))
+        for k in static(IN_FLIGHT):
+            if i + k * step < stop:
+                send_part(peer_slot, i + k * step, pairs[k], epoch)
+        i += IN_FLIGHT * step
 
 
 def receive_lines(ctx, message, lines, epoch):
@@ -107,16 +110,13 @@ def receive_lines(ctx, message, lines, epoch):
     i = lines.first * PARTS + cuda.threadIdx.x
     step, stop = cuda.blockDim.x, lines.stop * PARTS
     while i < stop:
-        if i + step < stop:
-            cuda.syncwarp(ALL)  # all lanes read a line in one instruction
-            pair, following = poll_pair(slot + i * 16), poll_pair(slot + (i + step) * 16)
-            if not cuda.all_sync(ALL, (i & 7) != 7 or pair[1] == epoch):
-                pair = take(ctx, slot, i, epoch, pe)
-            scattered_pair(dst, lines, i, nbytes, unit, pair)
-            if not cuda.all_sync(ALL, (i & 7) != 7 or following[1] == epoch):
-                following = take(ctx, slot, i + step, epoch, pe)
-            scattered_pair(dst, lines, i + step, nbytes, unit, following)
-        else:
-            scattered_pair(dst, lines, i, nbytes, unit, take(ctx, slot, i, epoch, pe))
-        i += 2 * step
+        cuda.syncwarp(ALL)  # all lanes read a line in one instruction
+        pairs = tuple(poll_pair(slot + (i + k * step if i + k * step < stop else i) * 16) for k in static(IN_FLIGHT))
+        for k in static(IN_FLIGHT):
+            if i + k * step < stop:
+                pair = pairs[k]
+                if not cuda.all_sync(ALL, ((i + k * step) & 7) != 7 or pair[1] == epoch):
+                    pair = take(ctx, slot, i + k * step, epoch, pe)
+                scattered_pair(dst, lines, i + k * step, nbytes, unit, pair)
+        i += IN_FLIGHT * step
     cuda.syncthreads()

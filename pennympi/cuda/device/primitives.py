@@ -13,6 +13,7 @@ from .intrinsics import (
     copy_16,
     copy_one_16,
     count_up,
+    fence_device,
     fence_system,
     load_1,
     load_4,
@@ -72,7 +73,7 @@ def arrive_last(counter):
 def arrive(counter):
     cuda.syncthreads()
     if cuda.threadIdx.x == 0:
-        fence_system()
+        fence_device()
         add_int64(counter, 1)
 
 

@@ -29,7 +29,8 @@ from .cube_place import RING, Cube, Tile, place_of_thread
 from .cube_rows import copy_rows, load_rows
 
 AHEAD = 2  # number of planes of level 0 that are under way
-WAIT_PLANES = 4  # cost of the wait of a chunk for its halo, in planes, about
+WAIT_PLANES = 4  # planes that a chunk computes in the time in which a small halo arrives, about
+SENT_PLANES = 8  # planes that all multiprocessors compute while a plane is sent to a neighbour, about
 TURNS = 3  # turns of an iteration of the loop, after which a plane's registers have the same role again
 # The tiles by dtype and number of sweeps, as measured on an H200.
 TILES = {
@@ -86,19 +87,20 @@ def sweep_blocked_pass(stencil: Stencil, depth: int, norms: str) -> PassKernel:
     def launch(box: Box, sides: Box, storage: Storage) -> PassLaunch:
         start_z = sector_start(storage.lead * item_bytes, box.z0, item_bytes)
         tiles, planes = -(-(box.z1 - start_z) // cube.own_z) * -(-(box.y1 - box.y0) // cube.own_y), box.x1 - box.x0
-        with_waits = planes + WAIT_PLANES * (sides.x0 + sides.x1)
 
-        def turns(chunks: int) -> int:
+        def cut_into(chunks: int) -> Cut:
+            wait = WAIT_PLANES + SENT_PLANES * depth // chunks
+            chunk = -(-(planes + wait * (sides.x0 + sides.x1)) // chunks)
+            return cut_into_chunks(planes, chunk, storage.lead, depth, (sides.x0, sides.x1), wait)
+
+        def turns(cut: Cut) -> int:
             """Number of turns of a multiprocessor."""
-            chunk = -(-with_waits // chunks)
-            waves = -(-tiles * -(-with_waits // chunk) // storage.processors)
-            return waves * -(-(chunk + 2 * depth) // TURNS) * TURNS
+            waves = -(-tiles * cut.n_chunks // storage.processors)
+            return waves * -(-(cut.chunk + 2 * depth) // TURNS) * TURNS
 
-        chunk = -(-with_waits // min(range(1, planes + 1), key=turns))
-        missing = WAIT_PLANES * sides.x0 if chunk > 2 * WAIT_PLANES else 0
-        cut, waiting = cut_into_chunks(planes, Cut(chunk, storage.lead, 0, 0, missing), depth, (sides.x0, sides.x1))
+        cut = min(map(cut_into, range(1, planes + 1)), key=turns)
         blocks, all_wait = tiles * cut.n_chunks, any(sides[2:])
-        return PassLaunch(blocks, cube.threads, cut, blocks if all_wait else tiles * waiting)
+        return PassLaunch(blocks, cube.threads, cut, blocks if all_wait else tiles * cut.n_waiting)
 
     kernel = specialised(sweep_blocked, cube)
     return PassKernel(kernel, LaunchBounds(cube.threads), shared_bytes, 0, launch)

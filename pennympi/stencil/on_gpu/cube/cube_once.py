@@ -163,9 +163,9 @@ def sweep_once_pass(stencil: Stencil, norms: str, exchanges: bool) -> PassKernel
 
     def launch_with_exchange(box: Box, sides: Box, storage: Storage) -> PassLaunch:
         of_chunk = math.prod(tiles(LANES, ROWS, box, storage))
-        cut, waiting = cut_into_chunks(box.x1 - box.x0, Cut(chunk, storage.lead), 1, (sides.x0, sides.x1))
+        cut = cut_into_chunks(box.x1 - box.x0, chunk, storage.lead, 1, (sides.x0, sides.x1))
         blocks = of_chunk * cut.n_chunks
-        return PassLaunch(blocks, THREADS, cut, blocks if any(sides[2:]) else of_chunk * waiting)
+        return PassLaunch(blocks, THREADS, cut, blocks if any(sides[2:]) else of_chunk * cut.n_waiting)
 
     kernel, bounds = (
         specialised(sweep_once, stencil, norms, exchanges),

@@ -55,7 +55,7 @@ def launch(march: March) -> Callable[[Box, Box, Storage], PassLaunch]:
     """See ``PassKernel``.  The cut's chunk: number of rows of a warp; in one dimension, number of a warp's steps."""
     resident = bounds(march).min_blocks
 
-    def cut(box: Box, sides: Box, storage: Storage) -> PassLaunch:
+    def launch(box: Box, sides: Box, storage: Storage) -> PassLaunch:
         across = -(-(box.z1 - first_column(march.width, box, storage.lead)) // march.keeps)
         warps = WARPS * max(1, storage.processors * resident - SPARE_BLOCKS)
         if march.stencil.n_dims == 1:
@@ -64,12 +64,12 @@ def launch(march: March) -> Callable[[Box, Box, Storage], PassLaunch]:
             return PassLaunch(blocks, THREADS, Cut(chunk, storage.lead), blocks)
         rows, most = box.y1 - box.y0, MAX_GROUPS // LANES // 4
         chunk = chunk_rows(rows + WAIT_ROWS * (sides.y0 + sides.y1), across, warps, march.depth, most)
-        missing = WAIT_ROWS * sides.y0 if chunk > 2 * WAIT_ROWS else 0
-        whole, waiting = cut_into_chunks(rows, Cut(chunk, storage.lead, 0, 0, missing), march.depth, (sides.y0, sides.y1))
-        blocks, n_waiting = -(-whole.n_chunks * across // WARPS), -(-waiting * across // WARPS)
-        return PassLaunch(blocks, THREADS, whole, blocks if sides.z0 or sides.z1 else n_waiting)
+        cut = cut_into_chunks(rows, chunk, storage.lead, march.depth, (sides.y0, sides.y1), WAIT_ROWS)
+        n_waiting = -(-cut.n_waiting * across // WARPS)
+        blocks = n_waiting - (cut.n_waiting - cut.n_chunks) * across // -WARPS
+        return PassLaunch(blocks, THREADS, cut, blocks if sides.z0 or sides.z1 else n_waiting)
 
-    return cut
+    return launch
 
 
 def chunk_rows(rows: int, across: int, warps: int, sweeps: int, most: int) -> int:
