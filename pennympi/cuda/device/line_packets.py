@@ -7,9 +7,9 @@ from ...kernels.static import static
 from ..compiler.gpu import cuda
 from .intrinsics import divide_32, load_1, load_4, load_word, store_1, store_4, store_word
 from .packet_data import LOW, data_offset
-from .packets import ALL, send_part, take
+from .packets import ALL, lost, send_part
 from .pointers import peer_address
-from .waits import poisoned
+from .waits import SPINS, check_wait, poisoned, report_wait
 from .words import poll_pair
 
 PARTS = 32  # of a group of packets: one for each thread of a warp
@@ -47,20 +47,21 @@ def address_at(start, plane_bytes, row_bytes, spot):
     return start + spot[0] * plane_bytes + spot[1] * row_bytes + spot[2]
 
 
-def gathered_pair(src, lines, i, nbytes, unit):
-    """Part ``i`` of the lines, ``nbytes`` in all; what lies beyond is not read by the receiver."""
+def words_of_part(src, lines, i, nbytes):
+    """Part ``i`` of lines of whole words, ``nbytes`` in all; the receiver does not read what lies beyond."""
+    offset, last = data_offset(i), nbytes - 8
+    spot = spot_of(lines, min(offset, last))
+    following = next_spot(lines, spot, 8) if offset < last else spot
+    first = load_word(address_at(src, lines.src_plane_bytes, lines.src_row_bytes, spot))
+    return first, load_word(address_at(src, lines.src_plane_bytes, lines.src_row_bytes, following))
+
+
+def gathered_part(src, lines, i, nbytes, unit):
+    """Part ``i`` of lines of units of 4 bytes or 1; bytes beyond ``nbytes`` are 0."""
     offset = data_offset(i)
-    plane_bytes, row_bytes = lines.src_plane_bytes, lines.src_row_bytes
-    if unit == 8:  # no load in a branch, which would wait for it
-        last = nbytes - 8
-        spot = spot_of(lines, min(offset, last))
-        following = next_spot(lines, spot, 8) if offset < last else spot
-        first = load_word(address_at(src, plane_bytes, row_bytes, spot))
-        return first, load_word(address_at(src, plane_bytes, row_bytes, following))
-    spot = spot_of(lines, offset)
-    first, second, k = 0, 0, 0
+    spot, first, second, k = spot_of(lines, offset), 0, 0, 0
     while k < min(16, nbytes - offset):
-        address = address_at(src, plane_bytes, row_bytes, spot)
+        address = address_at(src, lines.src_plane_bytes, lines.src_row_bytes, spot)
         data = load_4(address) & LOW if unit == 4 else load_1(address) & 255
         if k < 8:
             first |= data << (8 * k)
@@ -71,17 +72,26 @@ def gathered_pair(src, lines, i, nbytes, unit):
     return first, second
 
 
-def scattered_pair(dst, lines, i, nbytes, unit, pair):
-    """Write part ``i`` of the lines; the last part of a packet has 8 bytes."""
+def write_words(dst, lines, i, nbytes, pair):
+    """Write part ``i`` of lines of whole words; the last part of a packet has one word."""
+    offset = data_offset(i)
+    spot = spot_of(lines, offset)
+    following = next_spot(lines, spot, 8)
+    if offset < nbytes:
+        store_word(address_at(dst, lines.dst_plane_bytes, lines.dst_row_bytes, spot), pair[0])
+    if offset + 8 < nbytes and (i & 7) != 7:
+        store_word(address_at(dst, lines.dst_plane_bytes, lines.dst_row_bytes, following), pair[1])
+
+
+def scatter_part(dst, lines, i, nbytes, unit, pair):
+    """Write part ``i`` of lines of units of 4 bytes or 1."""
     offset = data_offset(i)
     stop = min(8 if (i & 7) == 7 else 16, nbytes - offset)
     spot, k = spot_of(lines, offset), 0
     while k < stop:
         address = address_at(dst, lines.dst_plane_bytes, lines.dst_row_bytes, spot)
         data = (pair[0] if k < 8 else pair[1]) >> (8 * (k & 7))
-        if unit == 8:
-            store_word(address, data)
-        elif unit == 4:
+        if unit == 4:
             store_4(address, data & LOW)
         else:
             store_1(address, data & 255)
@@ -96,12 +106,17 @@ def send_lines(ctx, message, lines, epoch):
     unit = unit_bytes(src, lines, lines.src_plane_bytes, lines.src_row_bytes)
     i = lines.first * PARTS + cuda.threadIdx.x
     step, stop = cuda.blockDim.x, lines.stop * PARTS
-    while i < stop:
-        pairs = tuple(gathered_pair(src, lines, i + k * step, nbytes, unit) for k in static(IN_FLIGHT))
+    while unit == 8 and i < stop:
+        pairs = tuple(
+            words_of_part(src, lines, i + k * step, nbytes) if i + k * step < stop else (0, 0) for k in static(IN_FLIGHT)
+        )
         for k in static(IN_FLIGHT):
             if i + k * step < stop:
                 send_part(peer_slot, i + k * step, pairs[k], epoch)
         i += IN_FLIGHT * step
+    while i < stop:
+        send_part(peer_slot, i, gathered_part(src, lines, i, nbytes, unit), epoch)
+        i += step
 
 
 def receive_lines(ctx, message, lines, epoch):
@@ -109,14 +124,33 @@ def receive_lines(ctx, message, lines, epoch):
     unit = unit_bytes(dst, lines, lines.dst_plane_bytes, lines.dst_row_bytes)
     i = lines.first * PARTS + cuda.threadIdx.x
     step, stop = cuda.blockDim.x, lines.stop * PARTS
+    spins, since_ns = 0, 0
     while i < stop:
-        cuda.syncwarp(ALL)  # all lanes read a line in one instruction
-        pairs = tuple(poll_pair(slot + (i + k * step if i + k * step < stop else i) * 16) for k in static(IN_FLIGHT))
+        cuda.syncwarp(ALL)  # all lanes read a line in one instruction, see ``take``
+        pairs = tuple(
+            poll_pair(slot + (i + k * step) * 16) if i + k * step < stop else (0, epoch) for k in static(IN_FLIGHT)
+        )
+        content = epoch
         for k in static(IN_FLIGHT):
-            if i + k * step < stop:
-                pair = pairs[k]
-                if not cuda.all_sync(ALL, ((i + k * step) & 7) != 7 or pair[1] == epoch):
-                    pair = take(ctx, slot, i + k * step, epoch, pe)
-                scattered_pair(dst, lines, i + k * step, nbytes, unit, pair)
-        i += IN_FLIGHT * step
+            if (i & 7) == 7 and pairs[k][1] != epoch:
+                content = pairs[k][1]
+        ready = cuda.all_sync(ALL, content == epoch)
+        if not ready:
+            spins += 1
+            if spins % SPINS == 0:
+                since_ns, failed = check_wait(ctx, pe, since_ns)
+                report_wait(ctx, pe)
+                ready = lost(ctx, content != epoch, failed, content, epoch, pe)
+        if ready:
+            if unit == 8:
+                for k in static(IN_FLIGHT):
+                    if i + k * step < stop:
+                        write_words(dst, lines, i + k * step, nbytes, pairs[k])
+            else:
+                part = i
+                while part < min(i + IN_FLIGHT * step, stop):
+                    scatter_part(dst, lines, part, nbytes, unit, poll_pair(slot + part * 16))
+                    part += step
+            i += IN_FLIGHT * step
+            spins, since_ns = 0, 0
     cuda.syncthreads()

@@ -65,8 +65,8 @@ def launch(march: March) -> Callable[[Box, Box, Storage], PassLaunch]:
         rows, most = box.y1 - box.y0, MAX_GROUPS // LANES // 4
         chunk = chunk_rows(rows + WAIT_ROWS * (sides.y0 + sides.y1), across, warps, march.depth, most)
         cut = cut_into_chunks(rows, chunk, storage.lead, march.depth, (sides.y0, sides.y1), WAIT_ROWS)
-        n_waiting = -(-cut.n_waiting * across // WARPS)
-        blocks = n_waiting - (cut.n_waiting - cut.n_chunks) * across // -WARPS
+        n_waiting, others = (-(-chunks * across // WARPS) for chunks in (cut.n_waiting, cut.n_chunks - cut.n_waiting))
+        blocks = n_waiting + others
         return PassLaunch(blocks, THREADS, cut, blocks if sides.z0 or sides.z1 else n_waiting)
 
     return launch
