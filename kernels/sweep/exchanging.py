@@ -1,8 +1,8 @@
 """A pass that begins with the exchange of the halos that it reads: one launch, in which the exchange is hidden.
 
-    blocks that exchange          | ready, put, wait, arrive | sweep
-    blocks that read a halo       |            wait          | sweep
-    all other blocks              | sweep
+    first blocks             | ready, put, wait, arrive | sweep
+    blocks that read a halo  |           wait           | sweep
+    all other blocks         | sweep
 
 Blocks start in the order of their numbers, and those that exchange come first.  So they run while others wait for them.
 """
@@ -20,13 +20,14 @@ class PassExchange(NamedTuple):
     """The exchange that a pass begins with.
 
     n_blocks:  number of the first blocks of the launch, which exchange the halos
-    n_waiting: number of the first blocks of the launch, which read them: no other block does
+    first_waiting, n_waiting: the first block that reads them, and the number of those that do, one after another
     arrivals:  address of a word of this PE, which counts the blocks that have exchanged, in all launches
     passes:    address of (n_waiting,) words of this PE: launches of which each block has swept its points
     """
 
     halo: Halo
     n_blocks: int
+    first_waiting: int
     n_waiting: int
     arrivals: int
     passes: int
@@ -45,10 +46,13 @@ def exchanging_pass(sweep: Callable[..., None]) -> Callable[..., None]:
 
 def begin(ctx: int, exchange: PassExchange):
     """Exchange this block's parts of the halos, and wait for the others if the block reads halos."""
-    if block() < exchange.n_waiting:
-        number = read_epoch(exchange.passes, block()) + 1
-        if block() < exchange.n_blocks:
-            exchange_parts(ctx, exchange.halo, exchange.n_blocks)
-            arrive(exchange.arrivals)
+    waiting = block() - exchange.first_waiting
+    waits, number = waiting >= 0 and waiting < exchange.n_waiting, 0
+    if waits:
+        number = read_epoch(exchange.passes, waiting) + 1
+    if block() < exchange.n_blocks:
+        exchange_parts(ctx, exchange.halo, exchange.n_blocks)
+        arrive(exchange.arrivals)
+    if waits:
         wait_arrivals(exchange.arrivals, number * exchange.n_blocks)
-        write_epoch(exchange.passes, block(), number)
+        write_epoch(exchange.passes, waiting, number)

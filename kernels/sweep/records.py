@@ -39,18 +39,18 @@ class Cut(NamedTuple):
 
     chunk:    number of points of the first dimension that a block or a warp computes, one after another
     lead:     number of elements of storage before a row's first element; kernels may read them
-    n_chunks: number of chunks;  n_last: number of last chunks that the first blocks compute
-    n_waiting: number of chunks that read a halo that a neighbour sends: the first blocks compute them
+    n_chunks: number of chunks;  first: number of the chunk that the first blocks compute; the next chunks follow it
     missing:  number of points that the first chunk lacks;  tail: number of points of the last chunk; 0: what is left
+    apart:    number of the chunks computed first whose warps share no block with warps of other chunks
     """
 
     chunk: int
     lead: int
     n_chunks: int = 0
-    n_last: int = 0
-    n_waiting: int = 0
+    first: int = 0
     missing: int = 0
     tail: int = 0
+    apart: int = 0
 
 
 class Pass(NamedTuple):

@@ -6,6 +6,8 @@ from typing import Any, NamedTuple
 from ..kernels.sweep.records import Box, Cut
 from .options import LaunchBounds
 
+EXCHANGING = 32  # the most blocks that exchange halos before they compute points that need none
+
 
 class Storage(NamedTuple):
     """The layout of a sweep's fields in memory, and the processors that sweep them.
@@ -25,13 +27,19 @@ class PassLaunch(NamedTuple):
     """A launch of a pass.
 
     blocks, threads: sizes of the grid and of a block; on a GPU they may be (x, y, z)
-    n_waiting: number of the first blocks of the grid, which read halos that neighbours send: no other block does
+    n_waiting: number of blocks that read halos that neighbours send;  first_waiting: number of the first of them
     """
 
     blocks: Any
     threads: Any
     cut: Cut
     n_waiting: int
+    first_waiting: int = 0
+
+    @property
+    def most_exchanging(self) -> int:
+        """The most blocks that exchange halos, which are the first blocks."""
+        return min(self.first_waiting, EXCHANGING) if self.first_waiting else self.n_waiting
 
 
 class PassKernel(NamedTuple):

@@ -16,7 +16,7 @@ from pennympi.simulator.implementations import by_one_warp
 from pennympi.simulator.launches import Launch
 from pennympi.stencil.grid.decomposition import Decomposition, factorings, with_halo
 from pennympi.stencil.grid.messages import points_of
-from pennympi.stencil.on_gpu.chunks import chunk_at, cut_into_chunks
+from pennympi.stencil.on_gpu.chunks import chunk_at, cut_into_chunks, pass_launch
 
 from .arrays import must_be
 from .halos import array_of, halos_of, new_field
@@ -143,10 +143,12 @@ class Sweeps:
         me, (box, sides), n_dims = pe.me, self.bounds(pe.me), len(self.grid.shape)
         chunk, n_rows = rng.randint(1, 4), self.grid.own(pe.me)[0]
         at_sides = sides[6 - 2 * n_dims :]
-        order = cut_into_chunks(n_rows, chunk, 0, self.depth, at_sides[:2], rng.randint(0, chunk))
-        n_waiting = order.n_chunks if n_dims == 1 or any(at_sides[2:]) else order.n_waiting
-        counters = [words(self.machine, 1 + n_waiting, 0) for _ in range(2)]
-        n_blocks = rng.randint(1, min(max(1, n_waiting), max(1, self.halos[0][me].n_rows), pe.slots))
+        wait = rng.choice([None, *range(chunk + 1)])
+        order, waiting = cut_into_chunks(n_rows, chunk, 0, self.depth, at_sides[:2], wait)
+        cut = pass_launch(1, order, 1, waiting, n_dims == 1 or any(at_sides[2:]), wait is not None)
+        counters = [words(self.machine, 1 + cut.n_waiting, 0) for _ in range(2)]
+        n_blocks = rng.randint(1, min(max(1, cut.most_exchanging), max(1, self.halos[0][me].n_rows), pe.slots))
+        waits = n_blocks, cut.first_waiting, cut.n_waiting
         kernel, launches = pass_over(self.grid, order), []
         for call, k in np.ndindex(CALLS, len(self.sizes)):
             done, depth = sum(self.sizes[:k]), self.sizes[k]
@@ -157,7 +159,7 @@ class Sweeps:
             args = (me, Pass(SweepFields(new, old, 0, 0, 0), box, live, cut, 0, at_words, 0))
             if self.halos[0][me].n_rows:
                 at, halo = counters[k % 2], self.halos[k % 2][me]
-                args += (exchanging.PassExchange(halo, n_blocks, n_waiting, at, at + WORD.itemsize),)
+                args += (exchanging.PassExchange(halo, *waits, at, at + WORD.itemsize),)
             made = exchanging.exchanging_pass(kernel) if len(args) > 2 else kernel
             begin = partial(self.write, me, call) if k == 0 else None
             launches.append(Launch.of(f"pass {k}", made, args, order.n_chunks, begin=begin))

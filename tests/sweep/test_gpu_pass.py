@@ -13,7 +13,7 @@ from pennympi.arrays.dtypes import TABLE
 from pennympi.compile.pass_kernel import PassLaunch, Storage
 from pennympi.kernels.sweep.norm import LEVEL_BYTES, group_points
 from pennympi.kernels.sweep.records import Box, Cut, Pass, SweepFields
-from pennympi.stencil.on_gpu.chunks import cut_into_chunks
+from pennympi.stencil.on_gpu.chunks import cut_into_chunks, pass_launch
 from pennympi.stencil.on_gpu.march.rows import NO_WALL, March, first_column
 from pennympi.stencil.on_gpu.passes import pass_kernel
 
@@ -51,17 +51,16 @@ def check(stencil, numbers, kernel, launch, arrays, halo, boxes, inner, depth, n
     Blocks that don't wait for the halos at ``sides`` run before these arrive, when they are NaN.
     """
     fields, (box, live), emulated = Fields(*arrays, halo, numbers), boxes, Threads(stencil.dtype)
-    before, (blocks, threads, cut, n_waiting) = fields.memory.copy(), launch(fields)
+    before, (blocks, threads, cut, n_waiting, first) = fields.memory.copy(), launch(fields)
     call = Pass(fields.record, box, live, cut, fields.numbers, 0, 0)
     for d in range(3):
         old = np.moveaxis(fields.views[1], d, 0)
         old[: box[2 * d] * sides[2 * d]] = np.nan
         old[box[2 * d + 1] if sides[2 * d + 1] else len(old) :] = np.nan
-    if n_waiting < np.prod(blocks):
-        emulated.run(kernel, blocks, threads, fields.memory, (call,), n_waiting)
+    order = range(np.prod(blocks))
+    emulated.run(kernel, blocks, threads, fields.memory, (call,), [*order[:first], *order[first + n_waiting :]])
     fields.views[1] = arrays[0]
-    if n_waiting:
-        emulated.run(kernel, n_waiting, threads, fields.memory, (call,))
+    emulated.run(kernel, blocks, threads, fields.memory, (call,), order[first : first + n_waiting])
     levels = swept(stencil, *arrays, numbers, depth, inner)
     inside = tuple(slice(box[2 * d], box[2 * d + 1]) for d in range(3))
     np.testing.assert_array_equal(fields.views[0][inside], levels[-1][inside])
@@ -146,7 +145,7 @@ def test_warps(case, dtype):
             across = -(-(box.z1 - first_column(march.width, box, fields.lead)) // march.keeps)
             if stencil.n_dims == 1:
                 return PassLaunch(-(-across // chunk), 32, Cut(chunk, fields.lead), 0)
-            cut = cut_into_chunks(box.y1 - box.y0, chunk, fields.lead, depth, (0, 0))
+            cut, _ = cut_into_chunks(box.y1 - box.y0, chunk, fields.lead, depth, (0, 0))
             return PassLaunch(across * cut.n_chunks, 32, cut, 0)
 
         end = live.z1 + -own.z0 % (LINE_BYTES // stencil.item_bytes) if live == inner else -1
@@ -184,10 +183,9 @@ def test_blocks_that_do_not_wait_read_no_halo(case, dtype):
                 return kernel.launch(own, sides, storage)
             march = March(stencil, depth, "none", NO_WALL)
             across = -(-(own.z1 - first_column(march.width, own, fields.lead)) // march.keeps)
-            at_sides, wait = (sides.y0, sides.y1), random.randint(0, chunk)
-            cut = cut_into_chunks(own.y1 - own.y0, chunk, fields.lead, depth, at_sides, wait)
-            n_warps = across * cut.n_chunks
-            return PassLaunch(n_warps, 32, cut, n_warps if sides.z0 or sides.z1 else across * cut.n_waiting)
+            at_sides, wait = (sides.y0, sides.y1), random.choice([None, *range(chunk + 1)])
+            cut, waiting = cut_into_chunks(own.y1 - own.y0, chunk, fields.lead, depth, at_sides, wait)
+            return pass_launch(32, cut, across, waiting, sides.z0 or sides.z1, wait is not None)
 
         check(
             stencil,

@@ -34,8 +34,8 @@ class Threads:
         self.values = defaultdict(list)
         self.cuda = SimpleNamespace()
 
-    def run(self, kernel, blocks, threads, memory, args, first=0):
-        """Launch a kernel, without the blocks before the first one."""
+    def run(self, kernel, blocks, threads, memory, args, numbers):
+        """Launch the blocks with these numbers of a kernel."""
         self._memory = memory
         scope = {name: getattr(self, name) for name in dir(self) if not name.startswith("_")}
         adders = [specialised(add_values_of_warp, n) for n in range(1, 4)]
@@ -50,7 +50,7 @@ class Threads:
         x, y = self._thread % shape[0], self._thread // shape[0]
         self.cuda.laneid, self.cuda.threadIdx = self._thread % 32, SimpleNamespace(x=x, y=y)
         self.cuda.blockDim = SimpleNamespace(x=shape[0], y=shape[1])
-        for index in list(np.ndindex(grid))[first:]:
+        for index in (np.unravel_index(number, grid) for number in numbers):
             self._block, self.cuda.blockIdx = index[0], SimpleNamespace(x=index[0], y=index[1], z=index[2])
             self._shared = np.full(SHARED_BYTES // self._dtype.itemsize, np.nan, self._dtype)
             self._writer = np.full(len(self._shared), -1)  # thread of each store since the last barrier

@@ -1,25 +1,46 @@
-"""The chunks of a pass along its first dimension: those that read a halo are the first of a launch, and shorter."""
+"""The chunks of a pass along its first dimension, and the order in which the blocks of a launch compute them.
 
+Chunks that read a halo wait for it.  If all blocks run at a time these are the first chunks of a launch, whose blocks
+also exchange the halos, and they are shorter.  Otherwise they are the last chunks, and find their halos there.
+"""
+
+from ...compile.pass_kernel import PassLaunch
 from ...kernels.sweep.records import Cut
 
 
-def cut_into_chunks(n_points: int, chunk: int, lead: int, depth: int, sides: tuple[int, int], wait: int = 0) -> Cut:
-    """The cut, with the order of its chunks and the number of those that read a halo.
+def cut_into_chunks(
+    n_points: int, chunk: int, lead: int, depth: int, sides: tuple[int, int], wait: int | None = None
+) -> tuple[Cut, int]:
+    """The cut, with the order of its chunks, and the number of those that read a halo.
 
     n_points: of the first dimension;  chunk: points of a chunk
     depth:    points that a chunk reads before and after its own
     sides:    1 where the halo before, or after, comes from a neighbour, else 0
-    wait:     the points that a chunk computes in the time of the wait for its halo, about
+    wait:     the points that a chunk computes in the time of the wait for its halo, about; None: the last chunks wait
     """
-    own = max(depth, chunk - wait)  # of a chunk that waits: no other chunk then reads its halo
+    own = max(depth, chunk - (wait or 0))  # of a chunk that waits: no other chunk then reads its halo
     if own < chunk and own * sum(sides) < n_points:
         missing, tail = sides[0] * (chunk - own), sides[1] * own
         n_chunks = -(-(n_points + missing - tail) // chunk) + sides[1]
-        return Cut(chunk, lead, n_chunks, sides[1], sum(sides), missing, tail)
+        return Cut(chunk, lead, n_chunks, -sides[1] % n_chunks, missing, tail), sum(sides)
     n_chunks = -(-n_points // chunk)
     n_first = sides[0] * min(n_chunks, -(-depth // chunk))
     n_last = sides[1] * (n_chunks - max(0, (n_points - depth) // chunk))
-    return Cut(chunk, lead, n_chunks, n_last % n_chunks, min(n_chunks, n_first + n_last))
+    first = n_first if wait is None else -n_last
+    return Cut(chunk, lead, n_chunks, first % n_chunks), min(n_chunks, n_first + n_last)
+
+
+def pass_launch(threads: int, cut: Cut, of_chunk: int, waiting: int, all_wait: bool, all_at_a_time: bool) -> PassLaunch:
+    """The launch of ``of_chunk`` blocks for each chunk.
+
+    waiting:  number of chunks that read a halo;  all_wait: all blocks read one
+    all_at_a_time: all blocks run at a time, and the first chunks wait, else the last
+    """
+    blocks = of_chunk * cut.n_chunks
+    if all_wait:
+        return PassLaunch(blocks, threads, cut, blocks)
+    n_waiting = of_chunk * waiting
+    return PassLaunch(blocks, threads, cut, n_waiting, 0 if all_at_a_time else blocks - n_waiting)
 
 
 def chunk_at(cut: Cut, first, stop, number):
@@ -27,9 +48,9 @@ def chunk_at(cut: Cut, first, stop, number):
 
     first, stop: the points of all chunks
     """
-    k = number - cut.n_last
-    if k < 0:
-        k += cut.n_chunks
+    k = number + cut.first
+    if k >= cut.n_chunks:
+        k -= cut.n_chunks
     begin, last = first + k * cut.chunk - cut.missing, stop - cut.tail
     if begin >= last:
         return last, cut.tail

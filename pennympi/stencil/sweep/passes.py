@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...backend import Run
-from ...compile.pass_kernel import PassKernel
+from ...compile.pass_kernel import PassKernel, PassLaunch
 from ...kernels.slots import WORD_BYTES
 from ...kernels.sweep.exchanging import PassExchange, exchanging_pass
 from ..grid.exchange import Halos
@@ -70,8 +70,8 @@ def passes(problem: SweepProblem, depth: int, norm: SweepNorm | None) -> Callabl
     kinds = [(size, problem.norms if i == last else before_last) for i, size in enumerate(sizes)]
     kernels = {kind: pass_kernel(problem, *kind) for kind in dict.fromkeys(kinds)}
     launches = {kind: kernel.launch(box, problem.sides, storage) for kind, kernel in kernels.items()}
-    n_waiting = min(launch.n_waiting for launch in launches.values())
-    halos = [Halos(context, problem.parts, [view], depth > 1, n_waiting) for view in views[: min(2, len(sizes))]]
+    most_blocks = min(launch.most_exchanging for launch in launches.values())
+    halos = [Halos(context, problem.parts, [view], depth > 1, most_blocks) for view in views[: min(2, len(sizes))]]
     of_coefficient = problem.exchange_of_coefficient(depth)
     scratch = problem.new_bytes(max(kernel.scratch_bytes for kernel in kernels.values()))
     exchanges = [PassExchanges(problem, of_field) for of_field in halos]
@@ -81,7 +81,7 @@ def passes(problem: SweepProblem, depth: int, norm: SweepNorm | None) -> Callabl
         of_kind, launch = kernels[kind], launches[kind]
         fields = problem.fields(views[1 - which].address, views[which].address)
         arguments = (*fields, *box, *problem.live(kind[0]), *launch.cut, problem.numbers, 0, scratch.address)
-        kernel, exchange = exchanges[which].of(of_kind.kernel, launch.n_waiting)
+        kernel, exchange = exchanges[which].of(of_kind.kernel, launch)
         compiled = problem.compiled(kernel, problem.options(of_kind.bounds, of_kind.shared_bytes))
         return compiled.prepare(launch.blocks, arguments + exchange, (0, len(arguments) - 2), launch.threads)
 
@@ -106,14 +106,14 @@ class PassExchanges:
         self._problem, self._halos = problem, halos
         self._kept: list[Any] = []
 
-    def of(self, sweep: Callable[..., None], n_waiting: int) -> tuple[Callable[..., None], tuple[int, ...]]:
+    def of(self, sweep: Callable[..., None], launch: PassLaunch) -> tuple[Callable[..., None], tuple[int, ...]]:
         """The kernel of a pass that exchanges the halos first, and its arguments after those of ``sweep``."""
         halo = self._halos.halo
         if not halo.n_rows:
             return sweep, ()
-        counters = self._problem.new_bytes(WORD_BYTES * (1 + n_waiting))
-        self._problem.context.backend.heap.copy_in(counters.address, np.zeros(1 + n_waiting, np.int64))
+        counters = self._problem.new_bytes(WORD_BYTES * (1 + launch.n_waiting))
+        self._problem.context.backend.heap.copy_in(counters.address, np.zeros(1 + launch.n_waiting, np.int64))
         self._kept.append(counters)
-        n_blocks = min(self._halos.blocks, n_waiting)
-        exchange = PassExchange(halo, n_blocks, n_waiting, counters.address, counters.address + WORD_BYTES)
+        waits = min(self._halos.blocks, launch.most_exchanging), launch.first_waiting, launch.n_waiting
+        exchange = PassExchange(halo, *waits, counters.address, counters.address + WORD_BYTES)
         return exchanging_pass(sweep), (*halo, *exchange[1:])

@@ -20,7 +20,7 @@ from ....compile.unroll import Static, specialised
 from ....kernels.block import real, sync
 from ....kernels.sweep.formula import Stencil, read_numbers
 from ....kernels.sweep.records import Box, Cut, Pass
-from ..chunks import cut_into_chunks
+from ..chunks import cut_into_chunks, pass_launch
 from ..warp.pieces import end_group, wait_for_group
 from ..warp.warp import within
 from .cube_levels import Turn, add_squares_of_levels, advance_levels, start_levels
@@ -88,19 +88,21 @@ def sweep_blocked_pass(stencil: Stencil, depth: int, norms: str) -> PassKernel:
         start_z = sector_start(storage.lead * item_bytes, box.z0, item_bytes)
         tiles, planes = -(-(box.z1 - start_z) // cube.own_z) * -(-(box.y1 - box.y0) // cube.own_y), box.x1 - box.x0
 
-        def cut_into(chunks: int) -> Cut:
-            wait = WAIT_PLANES + SENT_PLANES * depth // chunks
-            chunk = -(-(planes + wait * (sides.x0 + sides.x1)) // chunks)
+        def cut_into(chunks: int) -> tuple[Cut, int]:
+            chunk, wait = -(-planes // chunks), None
+            if tiles * -(-planes // chunk) <= storage.processors:
+                wait = WAIT_PLANES + SENT_PLANES * depth // chunks
+                chunk = -(-(planes + wait * (sides.x0 + sides.x1)) // chunks)
             return cut_into_chunks(planes, chunk, storage.lead, depth, (sides.x0, sides.x1), wait)
 
-        def turns(cut: Cut) -> int:
+        def turns(cut: tuple[Cut, int]) -> int:
             """Number of turns of a multiprocessor."""
-            waves = -(-tiles * cut.n_chunks // storage.processors)
-            return waves * -(-(cut.chunk + 2 * depth) // TURNS) * TURNS
+            waves = -(-tiles * cut[0].n_chunks // storage.processors)
+            return waves * -(-(cut[0].chunk + 2 * depth) // TURNS) * TURNS
 
-        cut = min(map(cut_into, range(1, planes + 1)), key=turns)
-        blocks, all_wait = tiles * cut.n_chunks, any(sides[2:])
-        return PassLaunch(blocks, cube.threads, cut, blocks if all_wait else tiles * cut.n_waiting)
+        cut, waiting = min(map(cut_into, range(1, planes + 1)), key=turns)
+        all_at_a_time = tiles * cut.n_chunks <= storage.processors
+        return pass_launch(cube.threads, cut, tiles, waiting, any(sides[2:]), all_at_a_time)
 
     kernel = specialised(sweep_blocked, cube)
     return PassKernel(kernel, LaunchBounds(cube.threads), shared_bytes, 0, launch)

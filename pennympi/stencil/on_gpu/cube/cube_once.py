@@ -17,7 +17,7 @@ from ....cuda.device.intrinsics import anew, divide_32
 from ....kernels.block import block, real
 from ....kernels.sweep.formula import Stencil, read_numbers
 from ....kernels.sweep.records import Box, Cut, Pass
-from ..chunks import chunk_at, cut_into_chunks
+from ..chunks import chunk_at, cut_into_chunks, pass_launch
 from ..warp.norm import add_squares_of_warp, squares_of_warp
 from ..warp.pieces import load_number_where, load_piece, store_numbers
 from ..warp.shared import PIECE_BYTES
@@ -163,9 +163,10 @@ def sweep_once_pass(stencil: Stencil, norms: str, exchanges: bool) -> PassKernel
 
     def launch_with_exchange(box: Box, sides: Box, storage: Storage) -> PassLaunch:
         of_chunk = math.prod(tiles(LANES, ROWS, box, storage))
-        cut = cut_into_chunks(box.x1 - box.x0, chunk, storage.lead, 1, (sides.x0, sides.x1))
-        blocks = of_chunk * cut.n_chunks
-        return PassLaunch(blocks, THREADS, cut, blocks if any(sides[2:]) else of_chunk * cut.n_waiting)
+        all_at_a_time = of_chunk * -(-(box.x1 - box.x0) // chunk) <= storage.processors * bounds.min_blocks
+        wait = 0 if all_at_a_time else None
+        cut, waiting = cut_into_chunks(box.x1 - box.x0, chunk, storage.lead, 1, (sides.x0, sides.x1), wait)
+        return pass_launch(THREADS, cut, of_chunk, waiting, any(sides[2:]), all_at_a_time)
 
     kernel, bounds = (
         specialised(sweep_once, stencil, norms, exchanges),

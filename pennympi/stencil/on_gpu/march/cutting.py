@@ -64,10 +64,17 @@ def launch(march: March) -> Callable[[Box, Box, Storage], PassLaunch]:
             return PassLaunch(blocks, THREADS, Cut(chunk, storage.lead), blocks)
         rows, most = box.y1 - box.y0, MAX_GROUPS // LANES // 4
         chunk = chunk_rows(rows + WAIT_ROWS * (sides.y0 + sides.y1), across, warps, march.depth, most)
-        cut = cut_into_chunks(rows, chunk, storage.lead, march.depth, (sides.y0, sides.y1), WAIT_ROWS)
-        n_waiting, others = (-(-chunks * across // WARPS) for chunks in (cut.n_waiting, cut.n_chunks - cut.n_waiting))
-        blocks = n_waiting + others
-        return PassLaunch(blocks, THREADS, cut, blocks if sides.z0 or sides.z1 else n_waiting)
+        wait = WAIT_ROWS if -(-rows // chunk) * across <= warps else None
+        cut, n_waiting = cut_into_chunks(rows, chunk, storage.lead, march.depth, (sides.y0, sides.y1), wait)
+        if sides.z0 or sides.z1:
+            blocks = -(-cut.n_chunks * across // WARPS)
+            return PassLaunch(blocks, THREADS, cut, blocks)
+        others = (cut.n_chunks - n_waiting) * across
+        if wait is None:
+            blocks, first = -(-cut.n_chunks * across // WARPS), others // WARPS
+            return PassLaunch(blocks, THREADS, cut, blocks - first, first)
+        blocks = -(-n_waiting * across // WARPS)
+        return PassLaunch(blocks - others // -WARPS, THREADS, cut._replace(apart=n_waiting), blocks)
 
     return launch
 

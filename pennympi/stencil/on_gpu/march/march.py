@@ -126,10 +126,10 @@ def march_down(march: Static[March], ctx, sweeps: Pass):
     lead, pitch_bytes = cut.lead, fields.row * march.stencil.item_bytes
     origin = first_column(march.width, box, lead)
     across = (box.z1 - origin + march.keeps - 1) // march.keeps
-    warp, waiting = block() * WARPS + warp_number(), cut.n_waiting * across
-    if warp >= waiting:
-        warp -= -waiting & (WARPS - 1)  # the other warps of the last block that waits compute nothing
-        if warp < waiting:
+    warp, apart = block() * WARPS + warp_number(), cut.apart * across
+    if warp >= apart:
+        warp -= -apart & (WARPS - 1)
+        if warp < apart:
             return
     number = warp // across
     if number >= cut.n_chunks:
