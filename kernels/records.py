@@ -175,7 +175,7 @@ class Halo(NamedTuple):
 
     me:          number of this PE
     rows:        address of rows of words, a row for each part of a message (kernels/halo/message.py)
-    n_rows:      number of rows
+    n_rows:      number of rows;  n_direct: number of the first rows that receive a DIRECT message
     inbox:       address of (2, inbox_bytes) bytes that neighbours write
     outbox:      address of (inbox_bytes,) bytes that only this PE writes
     signals:     address of (parts, 2) words that neighbours set to epochs, for the parts of the messages at all sides
@@ -185,6 +185,7 @@ class Halo(NamedTuple):
     me: int
     rows: int
     n_rows: int
+    n_direct: int
     inbox: int
     outbox: int
     signals: int

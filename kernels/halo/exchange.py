@@ -66,9 +66,12 @@ def exchange_parts(ctx: int, halo: Halo, n_blocks: int, tag: int = 0):
 
 
 def halo_ready(ctx: int, halo: Halo, n_blocks: int, tag: int = 0):
-    """Allow the neighbours to write the halos.  Call it after all blocks of this PE have read the halos."""
+    """Allow the neighbours to write the halos.  Call it after all blocks of this PE have read the halos.
+
+    A block allows all its parts before it waits for a PE.
+    """
     row = block()
-    while row < halo.n_rows:
+    while row < halo.n_direct:
         allow(ctx, halo, part_at(halo, row), next_epoch(halo, row, tag))
         row += n_blocks
 
@@ -97,8 +100,7 @@ def halo_wait(ctx: int, halo: Halo, n_blocks: int, tag: int = 0):
 
 def allow(ctx: int, halo: Halo, part: HaloPart, epoch: int):
     """Signal to the sender of a DIRECT part that it may put the part."""
-    if part.received.way == DIRECT:
-        signal(ctx, ready_word(halo, part.peer_number), epoch, part.pe)
+    signal(ctx, ready_word(halo, part.peer_number), epoch, part.pe)
 
 
 def send(ctx: int, halo: Halo, part: HaloPart, epoch: int):
@@ -130,11 +132,6 @@ def receive(ctx: int, halo: Halo, part: HaloPart, epoch: int):
         wait(ctx, arrived_word(halo, part.own_number), epoch, part.pe)
         if message.way == PACKED:
             put_lines(ctx, message.address, src, message.lines, halo.me)
-
-
-def rows(halo: Halo, n_blocks: int):
-    """The rows of the parts that this block handles.  A block allows all of them before it waits for a PE."""
-    return range(block(), halo.n_rows, n_blocks)
 
 
 def next_epoch(halo: Halo, row: int, tag: int) -> int:

@@ -69,7 +69,7 @@ def halos_of(machine: Machine, rng: Random, grid: Decomposition, fields: list[Ar
     for pe, of_pe in enumerate(rows):
         fill(machine, pe, table, of_pe)
     work = (at["inbox"], at["outbox"], at["signals"], at["epochs"], inbox_bytes)
-    return [Halo(pe, table, len(one.rows) * pieces, *work) for pe, one in enumerate(of)]
+    return [Halo(pe, table, len(one.rows) * pieces, one.n_direct * pieces, *work) for pe, one in enumerate(of)]
 
 
 class Halos:

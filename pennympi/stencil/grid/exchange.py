@@ -65,7 +65,9 @@ class Halos:
         )
         weakref.finalize(self, release).atexit = False
         memory = (workspace.inbox, workspace.outbox, workspace.signals, workspace.epochs)
-        self.halo = Halo(job.me, workspace.peer_table, len(messages.rows) * parts, *memory, inbox_bytes)
+        self.halo = Halo(
+            job.me, workspace.peer_table, len(messages.rows) * parts, messages.n_direct * parts, *memory, inbox_bytes
+        )
         self.blocks = min(self.halo.n_rows, max_blocks)
 
 

@@ -130,7 +130,8 @@ class End(NamedTuple):
 class Messages(NamedTuple):
     """The messages of a PE.
 
-    rows:          (neighbour, number of the row on this PE, its number on the neighbour, sent end, received end)
+    rows:          (neighbour, number of the row on this PE, its number on the neighbour, sent end, received end), first
+                   those that receive a DIRECT message
     n_numbers:     number of pairs of a field and a step;  most_rows: the most rows of a PE
     inbox_bytes:   bytes of all messages, as packets
     largest_bytes: bytes of the largest message
@@ -141,6 +142,11 @@ class Messages(NamedTuple):
     most_rows: int
     inbox_bytes: int
     largest_bytes: int
+
+    @property
+    def n_direct(self) -> int:
+        """Number of rows that receive a DIRECT message."""
+        return sum(received.way == DIRECT for *_, received in self.rows)
 
     def words(self, parts: int) -> list[int]:
         """The words of ``parts`` parts of each message, with zeros up to the same number on each PE."""
@@ -182,5 +188,6 @@ def messages_of(grid: Decomposition, me: int, fields: Sequence[ArrayView], corne
         way = ways.of(pe, me, halo)
         received = End(way, offsets[opposite], address + halo.offset, 0, halo, halo.strides, halo.packed)
         rows.append((pe, number, opposite, sent, received))
+    rows.sort(key=lambda row: row[-1].way != DIRECT)
     most_rows = max(sum(grid.neighbour(pe, step) is not None for step in steps) for pe in grid.pes) * len(fields)
     return Messages(rows, len(most_bytes), most_rows, offsets[-1], max(most_bytes, default=0))
