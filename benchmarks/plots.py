@@ -3,6 +3,8 @@
 A line or a bar above 1 means faster.  The plots show only libraries that were measured in the same run.
 """
 
+import statistics
+
 from rows import newest, read
 
 from pennympi.bench import result
@@ -95,9 +97,30 @@ def sweeps():
     return finish(figure, axes, "x", title)
 
 
+def hidden():
+    """A line for each kind of sweep on two GPUs: the time of a PE alone, with as many points, by the time with neighbours."""
+    facts, rows = read(newest("sweeps", holds="hidden")[2])
+    series = {}
+    for row in rows:
+        if "hidden" in row and "scaling" not in row and row["engine"] != "resident":
+            dims = 3 if row["case"] == "heat" else 2
+            points = series.setdefault(f"{dims} dimensions, {row['engine']}", {})
+            points.setdefault(row["n"] ** dims, []).append(100 * row["hidden"])
+    figure, axes = begin(3.2)
+    for colour, (label, points) in zip(COLOURS, series.items(), strict=False):
+        sizes = sorted(points)
+        axes.semilogx(sizes, [statistics.mean(points[n]) for n in sizes], "o-", color=colour, linewidth=2.2, label=label)
+    axes.set_ylim(0, 105)
+    axes.set_xlabel("points of the grid")
+    axes.set_ylabel("%")
+    axes.legend(frameon=False, fontsize=9, loc="lower right", ncols=2)
+    title = f"Two {facts['device']}. Hidden by size: a PE alone with as many points / with its neighbour (mean of dtypes and norms)"
+    return finish(figure, axes, "y", title)
+
+
 def figures():
     """{name: figure}."""
-    figures_by_name = {"sweeps": sweeps()}
+    figures_by_name = {"sweeps": sweeps(), "hidden": hidden()}
     for name, (title, files) in LINES.items():
         measured = {label: result.read(newest(command)[pes]) for label, (command, pes) in files.items()}
         device = next(iter(measured.values())).facts["device"]
