@@ -98,7 +98,7 @@ def sweeps():
 
 
 def hidden():
-    """A line for each kind of sweep on two GPUs: the time of a PE alone, with as many points, by the time with neighbours."""
+    """A line for each kind of sweep on two GPUs: the time of a PE alone, of as many points, by that with a neighbour."""
     facts, rows = read(newest("sweeps", holds="hidden")[2])
     series = {}
     for row in rows:
@@ -114,7 +114,7 @@ def hidden():
     axes.set_xlabel("points of the grid")
     axes.set_ylabel("%")
     axes.legend(frameon=False, fontsize=9, loc="lower right", ncols=2)
-    title = f"Two {facts['device']}. Hidden by size: a PE alone with as many points / with its neighbour (mean of dtypes and norms)"
+    title = f"2 x {facts['device']}. Communication hidden by sweeps, by size (mean of dtypes and norms)"
     return finish(figure, axes, "y", title)
 
 
