@@ -96,5 +96,5 @@ if __name__ == "__main__":
     options = vars(parser.parse_args())
     with pennympi.init() as team:
         _, norms, seconds = solve(team, **options)
-        if team.me == 0:
+        if team.me == 0 and norms:
             print("{} sweeps, norm {:.6e}".format(*norms[-1]), f"{1e6 * seconds / norms[-1][0]:.1f} us a sweep", sep=", ")

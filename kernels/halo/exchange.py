@@ -13,8 +13,9 @@ A **message** holds the points of one field that one PE sends to one neighbour a
 
 An inbox has two buffers, for even and odd epochs.  Neighbours send to each other, so a PE in exchange e+1 has received
 its neighbour's message of e.  The neighbour sent this message after it had read, in exchange e-1, the buffer that e+1
-uses.  One signal word suffices: an exchange ends when the messages that it sent have arrived, and a PE signals again
-that it is ready only after it has received the neighbour's message.
+uses.  One word of each kind suffices: a PE signals an arrival again only in its next exchange, and an exchange ends with
+a fence, after which its messages have arrived; a PE signals again that it is ready only after it has received the
+message of the neighbour, which waited for the word.
 
 Source: MPI's rendezvous protocol, its eager protocol for small messages, and NCCL's protocol LL128.
 """

@@ -16,7 +16,7 @@ def cut_into_chunks(
     n_points: of the first dimension;  chunk: points of a chunk
     depth:    points that a chunk reads before and after its own
     sides:    1 where the halo before, or after, comes from a neighbour, else 0
-    wait:     the points that a chunk computes in the time of the wait for its halo, about; None: the last chunks wait
+    wait:     approximate number of points that a chunk computes while it waits for its halo; None: the last chunks wait
     """
     own = max(depth, chunk - (wait or 0))  # of a chunk that waits: no other chunk then reads its halo
     if own < chunk and own * sum(sides) < n_points:

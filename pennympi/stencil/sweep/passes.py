@@ -21,7 +21,7 @@ def pass_sizes(sweeps: int, depth: int, norms: str = "none") -> list[int]:
     """Number of sweeps of each pass, at most ``depth`` and nearly equal.
 
     The number of passes is even if and only if ``sweeps`` is even, so that the result is in the field ``Sweep.newest``.
-    norms: "last": the last sweep, which has a norm, is its own pass, if the number of passes does not grow
+    norms: "last": the last sweep, the only one with a norm, is a pass of its own if that takes no additional pass
     """
     if norms == "last" and sweeps > 1:
         separate, together = [*pass_sizes(sweeps - 1, depth), 1], pass_sizes(sweeps, depth)

@@ -41,7 +41,7 @@ class Piece(NamedTuple):
     offset:      bytes from element (0, 0, 0) to its piece in the block's first plane
     planes:      number of planes of the block
     first, stop: index of the first number of the piece in the box, and the index after the last number in the box
-    missing:     bytes from the piece to the neighbouring number that no lane has, before or after it; 0: lanes have both
+    missing:     bytes from the piece to the number before or after it if no lane has that number, else 0
     """
 
     offset: int
@@ -90,7 +90,8 @@ def piece_of_thread(stencil: Static[Stencil], exchanges: Static[bool], fields, b
     start = sector_start(fields.old, box.z0, item_bytes)
     spot = spot_of_thread(exchanges, box, cut, (box.z1 - start + width - 1) // width)
     y, z = box.y0 + spot.tile_y * spot.rows + spot.row, start + (spot.tile_z * spot.lanes + spot.lane) * width
-    # Threads outside the box read its last row, or the piece after its last piece, of which a lane needs a number.
+    # Threads outside the box in y read its last row, and in z the piece after its last piece, whose first number the
+    # last lane needs.
     piece_after = box.z1 + ((start - box.z1) & (width - 1))
     offset = spot.own_x * fields.plane + least(y, box.y1 - 1) * fields.row + least(z, piece_after)
     missing = pick(spot.lane == spot.lanes - 1, PIECE_BYTES, pick(spot.lane == 0, -item_bytes, 0))

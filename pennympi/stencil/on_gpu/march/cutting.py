@@ -15,7 +15,8 @@ from .rows import March, first_column
 WARPS = 4  # warps of a block
 THREADS = 32 * WARPS
 ROWS_AT_A_TIME = 3  # rows of an iteration of ``march_rows``
-# The most blocks that a multiprocessor holds, as registers allow, by the sweeps of a pass; of one dimension by the norms.
+# The most blocks of a multiprocessor that registers allow: in two dimensions by the sweeps of a pass, in one dimension
+# by its norms.
 RESIDENT = {1: 5, 2: 4, 3: 3, 4: 3, 5: 2, 6: 2, 7: 2, 8: 2}
 RESIDENT_1D = {"none": 8, "last": 8, "every": 4}
 RESIDENT_WITH_COEFFICIENT = RESIDENT | {4: 2}
@@ -29,9 +30,9 @@ MOST_CHUNK_ROWS = {1: 48, 2: 96}
 # evicts lines that they prefetch early.
 PREFETCH_ROWS = {1: 0, 2: 2, 4: 2}
 MAX_PREFETCH_ROWS = 3  # for all other numbers of sweeps
-SPARE_BLOCKS = 2  # a launch leaves room for as many blocks of a collective
-START_ROWS = 4.0  # cost of the start of a chunk, in rows, about
-WAIT_ROWS = 9  # cost of the wait of a chunk for its halo, in rows, about
+SPARE_BLOCKS = 2  # number of blocks of a collective for which a launch leaves room
+START_ROWS = 4.0  # approximate cost of the start of a chunk, in rows
+WAIT_ROWS = 9  # approximate number of rows that a chunk computes in the time in which its halo arrives
 WAVES = 8  # number of waves that ``chunk_rows`` tries
 
 
@@ -84,8 +85,8 @@ def chunk_rows(rows: int, across: int, warps: int, sweeps: int, most: int) -> in
 
     across: number of warps side by side;  warps: number of warps that the device runs at a time
     most:   the most rows of a chunk, about
-    The cost of a chunk is the number of its rows, of the rows that it shares with the chunk above, one for each sweep,
-    and START_ROWS.  A wave of warps that does not fill the device costs as much as a full wave.
+    The cost of a chunk is the number of its rows, plus a row for each sweep, which it shares with the chunk above, plus
+    START_ROWS.  A wave of warps that does not fill the device costs as much as a full wave.
     """
     limit = min(MOST_CHUNK_ROWS.get(sweeps, rows), most)  # rounding may more than double a chunk
     fewest = max(1, -(-rows * across // (limit * warps)))
