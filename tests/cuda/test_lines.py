@@ -17,7 +17,8 @@ from pennympi.kernels.records import Lines, Message
 THREADS = 32
 PUT = ("offsets", "move_1", "move_4", "put_lines")
 LINES = (
-    "unit_bytes", "spot_of", "next_spot", "address_at", "gathered_pair", "scattered_pair", "send_lines", "receive_lines",
+    "unit_bytes", "spot_of", "next_spot", "address_at", "words_of_part", "gathered_part", "write_words", "scatter_part",
+    "send_lines", "receive_lines",
 )  # fmt: skip
 
 
@@ -99,7 +100,6 @@ def through_packets(memory, dst, src, lines, nbytes):
         poisoned=lambda ctx, epoch: epoch,
         send_part=send_part,
         poll_pair=inbox.get,
-        take=lambda ctx, slot, i, epoch, pe: inbox[slot + 16 * i],
     )
 
 

@@ -36,7 +36,7 @@ def run(kernel, stencil, fields, box, live, numbers, words):
     scratch = np.full(kernel.scratch_bytes + 64, 0xFF, np.uint8)
     values = np.array(numbers, stencil.dtype)
     plane, row = (n // old.itemsize for n in old.strides[:2])
-    blocks, _, cut, _ = kernel.launch(box, Box(0, 0, 0, 0, 0, 0), Storage(0, plane, row, 1))
+    blocks, _, cut, *_ = kernel.launch(box, Box(0, 0, 0, 0, 0, 0), Storage(0, plane, row, 1))
     machine_code = compiled(kernel.kernel, TABLE[stencil.dtype], "i" * (len(parameters(kernel.kernel)) - 1))
     fields = new.ctypes.data, old.ctypes.data, coefficient.ctypes.data if stencil.has_coefficient else 0, plane, row
     addresses = values.ctypes.data, words.ctypes.data, -(-scratch.ctypes.data // 64) * 64
