@@ -152,8 +152,13 @@ def is_of_table(row):
 
 
 def sweeps():
-    """Yield sweeps by the library's engines on each number of GPUs, and their efficiency against one GPU."""
-    paths = newest("sweeps")
+    """Yield, for each kind of GPU, sweeps by the library's engines, and their efficiency against one GPU."""
+    for device in ("H200", "H100"):
+        yield from sweeps_on(newest("sweeps", holds=f"NVIDIA {device}"))
+
+
+def sweeps_on(paths):
+    """Yield the table of sweeps.  paths: {number of GPUs: result}"""
     rows_of = {pes: {case_of(row): row for row in read(path)[1] if is_of_table(row)} for pes, path in paths.items()}
     head, lines = ["sweep", "points", "norm", "engine", "depth"], []
     for pes in rows_of:
@@ -164,8 +169,9 @@ def sweeps():
         for pes, rows in rows_of.items():
             row = rows.get(case, {})
             share = f"{100 * alone / pes / row['us']:.0f} %" if alone and row else ""
-            hidden = f", hidden {100 * row['hidden']:.0f} %" if "hidden" in row else ""
-            cells += [short(row.get("us")), share + hidden if pes > 1 else short(row.get("GLUP_per_s"))]
+            hidden = f"hidden {100 * row['hidden']:.0f} %" if "hidden" in row else ""
+            shares = ", ".join(filter(None, (share, hidden)))
+            cells += [short(row.get("us")), shares if pes > 1 else short(row.get("GLUP_per_s"))]
         lines.append(cells)
     facts = [read(path)[0] for path in paths.values()]
     yield f"us a sweep ({machine(*facts)}; {source(*paths.values())}); a copy reads and writes as many bytes:"
