@@ -15,7 +15,7 @@ from .resident_on_cpu import resident
 class Rates(NamedTuple):
     """The speed of a kind of device, measured on an H200, and on two cores of a Xeon at 2.5 GHz.
 
-    pass_us:     time of the launches of a pass and of its exchange
+    pass_us:     time of the launch of a pass and of the part of its exchange that is not hidden
     exchange_us: time of an exchange inside a launch
     gb_s:        rate of memory, read and written
     level_us:    fixed time of a sweep in a pass of several sweeps
@@ -32,7 +32,7 @@ class Rates(NamedTuple):
 
 
 RATES = {
-    "cuda": Rates(9, exchange_us=0.8, gb_s=4000, level_us=2, point_ns=(3.2e-4, 3.2e-4, 9.8e-4), norm_factor=1.5),
+    "cuda": Rates(9, exchange_us=0.8, gb_s=3700, level_us=2, point_ns=(3.2e-4, 3.2e-4, 1.05e-3), norm_factor=1.6),
     "host": Rates(30, exchange_us=5, gb_s=10, level_us=0, point_ns=(0.3, 0.3, 0.6), norm_factor=1),
 }
 RATES["simulated"] = RATES["host"]
