@@ -34,7 +34,7 @@ def pass_launch(threads: int, cut: Cut, of_chunk: int, waiting: int, all_wait: b
     """The launch of ``of_chunk`` blocks for each chunk.
 
     waiting:  number of chunks that read a halo;  all_wait: all blocks read one
-    all_at_a_time: all blocks run at a time, and the first chunks wait, else the last
+    all_at_a_time: the cut has a ``wait``, so that the first chunks wait, else the last
     """
     blocks = of_chunk * cut.n_chunks
     if all_wait:

@@ -19,7 +19,7 @@ from ....compile.pass_kernel import PassKernel, PassLaunch, Storage
 from ....compile.unroll import Static, specialised
 from ....kernels.block import real, sync
 from ....kernels.sweep.formula import Stencil, read_numbers
-from ....kernels.sweep.records import Box, Cut, Pass
+from ....kernels.sweep.records import Box, Pass
 from ..chunks import cut_into_chunks, pass_launch
 from ..warp.pieces import end_group, wait_for_group
 from ..warp.warp import within
@@ -88,21 +88,19 @@ def sweep_blocked_pass(stencil: Stencil, depth: int, norms: str) -> PassKernel:
         start_z = sector_start(storage.lead * item_bytes, box.z0, item_bytes)
         tiles, planes = -(-(box.z1 - start_z) // cube.own_z) * -(-(box.y1 - box.y0) // cube.own_y), box.x1 - box.x0
 
-        def cut_into(chunks: int) -> tuple[Cut, int]:
+        def in_chunks(chunks: int) -> PassLaunch:
             chunk, wait = -(-planes // chunks), None
             if tiles * -(-planes // chunk) <= storage.processors:
                 wait = WAIT_PLANES + SENT_PLANES * depth // chunks
                 chunk = -(-(planes + wait * (sides.x0 + sides.x1)) // chunks)
-            return cut_into_chunks(planes, chunk, storage.lead, depth, (sides.x0, sides.x1), wait)
+            cut, waiting = cut_into_chunks(planes, chunk, storage.lead, depth, (sides.x0, sides.x1), wait)
+            return pass_launch(cube.threads, cut, tiles, waiting, any(sides[2:]), wait is not None)
 
-        def turns(cut: tuple[Cut, int]) -> int:
+        def turns(one: PassLaunch) -> int:
             """Number of turns of a multiprocessor."""
-            waves = -(-tiles * cut[0].n_chunks // storage.processors)
-            return waves * -(-(cut[0].chunk + 2 * depth) // TURNS) * TURNS
+            return -(-one.blocks // storage.processors) * -(-(one.cut.chunk + 2 * depth) // TURNS) * TURNS
 
-        cut, waiting = min(map(cut_into, range(1, planes + 1)), key=turns)
-        all_at_a_time = tiles * cut.n_chunks <= storage.processors
-        return pass_launch(cube.threads, cut, tiles, waiting, any(sides[2:]), all_at_a_time)
+        return min(map(in_chunks, range(1, planes + 1)), key=turns)
 
     kernel = specialised(sweep_blocked, cube)
     return PassKernel(kernel, LaunchBounds(cube.threads), shared_bytes, 0, launch)

@@ -169,8 +169,6 @@ def sweep_once_pass(stencil: Stencil, norms: str, exchanges: bool) -> PassKernel
         cut, waiting = cut_into_chunks(box.x1 - box.x0, chunk, storage.lead, 1, (sides.x0, sides.x1), wait)
         return pass_launch(THREADS, cut, of_chunk, waiting, any(sides[2:]), all_at_a_time)
 
-    kernel, bounds = (
-        specialised(sweep_once, stencil, norms, exchanges),
-        LaunchBounds(THREADS, 3 if norms == "none" else 2),
-    )
+    bounds = LaunchBounds(THREADS, 3 if norms == "none" else 2)
+    kernel = specialised(sweep_once, stencil, norms, exchanges)
     return PassKernel(kernel, bounds, 0, 0, launch_with_exchange if exchanges else launch)
