@@ -145,11 +145,14 @@ class Sweeps:
         at_sides = sides[6 - 2 * n_dims :]
         wait = rng.choice([None, *range(chunk + 1)])
         order, waiting = cut_into_chunks(n_rows, chunk, 0, self.depth, at_sides[:2], wait)
-        cut = pass_launch(1, order, 1, waiting, n_dims == 1 or any(at_sides[2:]), wait is not None)
-        counters = [words(self.machine, 1 + cut.n_waiting, 0) for _ in range(2)]
-        n_blocks = rng.randint(1, min(max(1, cut.most_exchanging), max(1, self.halos[0][me].n_rows), pe.slots))
-        waits = n_blocks, cut.first_waiting, cut.n_waiting
+        planned = pass_launch(1, order, 1, waiting, n_dims == 1 or any(at_sides[2:]), wait is not None)
+        counters = [words(self.machine, 1 + planned.n_waiting, 0) for _ in range(2)]
+        n_rows_of_halo = self.halos[0][me].n_rows
+        n_blocks = rng.randint(1, min(max(1, planned.most_exchanging), max(1, n_rows_of_halo), pe.slots))
+        waits = n_blocks, planned.first_waiting, planned.n_waiting
         kernel, launches = pass_over(self.grid, order), []
+        if n_rows_of_halo:
+            kernel = exchanging.exchanging_pass(kernel)
         for call, k in np.ndindex(CALLS, len(self.sizes)):
             done, depth = sum(self.sizes[:k]), self.sizes[k]
             quiet = max(0, self.passes.quiet - done)
@@ -157,12 +160,11 @@ class Sweeps:
             new, old = (self.fields[(k + step) % 2].address for step in (1, 0))
             cut, live = Cut(depth, min(quiet, depth)), resident.widened(box, sides, depth)
             args = (me, Pass(SweepFields(new, old, 0, 0, 0), box, live, cut, 0, at_words, 0))
-            if self.halos[0][me].n_rows:
+            if n_rows_of_halo:
                 at, halo = counters[k % 2], self.halos[k % 2][me]
                 args += (exchanging.PassExchange(halo, *waits, at, at + WORD.itemsize),)
-            made = exchanging.exchanging_pass(kernel) if len(args) > 2 else kernel
             begin = partial(self.write, me, call) if k == 0 else None
-            launches.append(Launch.of(f"pass {k}", made, args, order.n_chunks, begin=begin))
+            launches.append(Launch.of(f"pass {k}", kernel, args, order.n_chunks, begin=begin))
         return launches
 
     def own(self, pe: int) -> tuple[slice, ...]:

@@ -173,9 +173,8 @@ def test_blocks_that_do_not_wait_read_no_halo(case, dtype):
     for _ in range(6):
         depth, chunk = random.randint(1, 3), random.choice([3, 6, 20])
         shape, sides, own, live, inner = some_part(random, stencil, depth)
-        kernel = pass_kernel(
-            stencil, depth, "none", -1 if sides.z1 else own.z1 + -own.z0 % (64 // stencil.item_bytes), True
-        )
+        end = -1 if sides.z1 else own.z1 + -own.z0 % (LINE_BYTES // stencil.item_bytes)
+        kernel = pass_kernel(stencil, depth, "none", end, True)
 
         def launch(fields, kernel=kernel, depth=depth, chunk=chunk, sides=sides, own=own):
             storage = Storage(fields.lead, fields.record.plane, fields.record.row, 3)
@@ -187,19 +186,8 @@ def test_blocks_that_do_not_wait_read_no_halo(case, dtype):
             cut, waiting = cut_into_chunks(own.y1 - own.y0, chunk, fields.lead, depth, at_sides, wait)
             return pass_launch(32, cut, across, waiting, sides.z0 or sides.z1, wait is not None)
 
-        check(
-            stencil,
-            numbers,
-            kernel.kernel,
-            launch,
-            drawn(random, shape, dtype),
-            own.z0,
-            (own, live),
-            inner,
-            depth,
-            "none",
-            sides,
-        )
+        arrays = drawn(random, shape, dtype)
+        check(stencil, numbers, kernel.kernel, launch, arrays, own.z0, (own, live), inner, depth, "none", sides)
 
 
 @pytest.mark.parametrize(
