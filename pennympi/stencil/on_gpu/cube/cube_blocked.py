@@ -96,9 +96,9 @@ def sweep_blocked_pass(stencil: Stencil, depth: int, norms: str) -> PassKernel:
             cut, waiting = cut_into_chunks(planes, chunk, storage.lead, depth, (sides.x0, sides.x1), wait)
             return pass_launch(cube.threads, cut, tiles, waiting, any(sides[2:]), wait is not None)
 
-        def turns(one: PassLaunch) -> int:
+        def turns(candidate: PassLaunch) -> int:
             """Number of turns of a multiprocessor."""
-            return -(-one.blocks // storage.processors) * -(-(one.cut.chunk + 2 * depth) // TURNS) * TURNS
+            return -(-candidate.blocks // storage.processors) * -(-(candidate.cut.chunk + 2 * depth) // TURNS) * TURNS
 
         return min(map(in_chunks, range(1, planes + 1)), key=turns)
 
