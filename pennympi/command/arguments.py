@@ -4,10 +4,9 @@ from argparse import ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from ..settings import shown
+from ..settings import MOST_BYTES, shown
 from ..units import bytes_of, size_text
 
-MOST_BYTES = 1 << 46
 MOST_SIZES = 1000  # most sizes of a range
 Type = Callable[[str], Any]
 

@@ -30,10 +30,11 @@ RECEIVES, SINCE, GPUS, ALLOCATIONS = 0, 1, 8, 8 + N_GPUS
 SLOTS = ALLOCATIONS + N_ALLOCATIONS
 STATE, SIZE, TAG, RECEIVER = range(4)  # words of a slot; RECEIVER: number of the receiver's process
 FREE, SENT, TAKEN, FAILED = range(4)  # states of a slot
-# The size of an envelope is LEAST_BYTES plus the number of its slot.  A probe sees only this size, and finds by it the
-# slot, which holds the size of the message.  No smaller message is an envelope, and no smaller receive takes one.
-LEAST_BYTES = 256
-MOST_BYTES = LEAST_BYTES + N_SLOTS - 1
+# The size of an envelope tells its slot.  A probe sees only this size, and reads the size of the message from the slot.
+# All sizes of envelopes are odd, so that no probe takes a message of numbers of 2, 4 or 8 bytes for an envelope.  No
+# smaller message is an envelope, and no smaller receive takes one.
+ENVELOPES_BYTES = range(257, 257 + 4 * N_SLOTS, 4)
+LEAST_BYTES, MOST_BYTES = ENVELOPES_BYTES[0], ENVELOPES_BYTES[-1]
 _FORM = struct.Struct("<16s5q64s")  # magic, bytes of the message, start, offset, number, PE, handle
 
 
@@ -144,22 +145,23 @@ class Envelope(NamedTuple):
     def packed(self) -> bytes:
         """The bytes that MPI carries."""
         packed = _FORM.pack(own_page().card.magic, self.n_bytes, *self.location)
-        return packed.ljust(LEAST_BYTES + self.slot, b"\0")
+        return packed.ljust(ENVELOPES_BYTES[self.slot], b"\0")
 
 
 def opened(landed: np.ndarray, page: Page | None) -> Envelope | None:
     """The envelope that a process has sent; None if it has sent the message itself."""
-    if page is None or not LEAST_BYTES <= landed.size <= MOST_BYTES:
+    if page is None or landed.size not in ENVELOPES_BYTES:
         return None
     magic, n_bytes, *location = _FORM.unpack_from(landed.data)
-    return Envelope(n_bytes, Location(*location), landed.size - LEAST_BYTES) if magic == page.card.magic else None
+    slot = ENVELOPES_BYTES.index(landed.size)
+    return Envelope(n_bytes, Location(*location), slot) if magic == page.card.magic else None
 
 
 def put_true_size(status: MPI.Status, page: Page | None) -> None:
     """Write the size of the message into the status of a probe that has found an envelope.  page: page of the source"""
-    number = status.Get_count(MPI.BYTE) - LEAST_BYTES
-    if page is None or not 0 <= number < N_SLOTS:
+    n_bytes = status.Get_count(MPI.BYTE)
+    if page is None or n_bytes not in ENVELOPES_BYTES:
         return
-    slot = page.slot(number)
+    slot = page.slot(ENVELOPES_BYTES.index(n_bytes))
     if (slot[STATE], slot[TAG], slot[RECEIVER]) == (SENT, status.tag, own_page().card.process.pid):
         status.Set_elements(MPI.BYTE, int(slot[SIZE]))

@@ -99,6 +99,18 @@ requests = [comm.Irecv(array, before, 1) for array in received]
 MPI.Request.Waitall(requests + [comm.Isend(array, after, 1) for array in sent])
 assert all((array == before * 100 + k).all() for k, array in enumerate(received))
 
+# A probe tells small messages of numbers from the envelopes behind them, which fill all slots.
+small, status = [np.zeros(size, "int16") for size in range(128, 256)], MPI.Status()
+sends = [comm.Isend(array, after, 6) for array in [*small, *[full(1000, me)] * page.N_SLOTS]]
+comm.Barrier()
+for array in small:
+    comm.Probe(before, 6, status)
+    assert status.Get_count(MPI.SHORT) == array.size
+    comm.Recv(array.copy(), before, 6)
+for _ in range(page.N_SLOTS):
+    comm.Recv(x, before, 6)
+MPI.Request.Waitall(sends)
+
 # A send is complete though the receiver is in another call.
 receive = comm.Irecv(y, before, 4)
 comm.Send(full(500, me), after, 4)
