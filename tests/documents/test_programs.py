@@ -68,11 +68,7 @@ def run(program, text):
 
 @pytest.mark.parametrize(
     ("page", "least"),
-    [
-        pytest.param("README.md", 1, marks=pytest.mark.slow),
-        ("docs/tutorial.md", 4),
-        ("docs/guides/testing.md", 1),
-    ],
+    [pytest.param("README.md", 1, marks=pytest.mark.slow), ("docs/tutorial.md", 4), ("docs/guides/testing.md", 1)],
 )
 def test_shell_blocks(tmp_path, page, least):
     scripts = blocks(page, "sh")

@@ -99,13 +99,7 @@ def mixtures(cases: Sequence[Case]) -> list[Case]:
     return [Case(tuple(several), *kind) for kind, several in algorithms.items() if len(several) > 1]
 
 
-def run(
-    case: Case,
-    seed: str,
-    calls: int = 6,
-    gives_up: bool = False,
-    quiet: bool = True,
-) -> None:
+def run(case: Case, seed: str, calls: int = 6, gives_up: bool = False, quiet: bool = True) -> None:
     """One program on one machine.  Raises Fault.
 
     gives_up: some wait ends before its time; PEs that return later must still return a right result, or none
