@@ -112,6 +112,27 @@ def test_sweeps_and_norms(team, engine, sweeps, norm):
     check(team, "2-D", (True, False), engine, sweeps, norm)
 
 
+@pytest.mark.parametrize("engine", ["plain", "blocked", "resident"])
+def test_many_calls(team, engine):
+    """A plan gives the right bits in each of 300 calls, which alternate between two starts."""
+    if not team._backend.has_streams:
+        pytest.skip(f"the {team.backend} backend's resident sweeps are simulated")
+    shape, periodic, sweeps = (96, 264), (True, False), 37
+    grid = team.grid(shape, dims=(0, 1), periodic=periodic, halo=2)
+    u, v = grid.zeros("float32"), grid.zeros("float32")
+    plan = grid.plan_sweep(laplace, u, v, sweeps, norm="every", engine=engine, depth=1 if engine == "plain" else 2)
+    starts = [np.pad(start_of(shape, "float32", seed)[0][1:-1, 1:-1], 1) for seed in range(2)]
+    rights = [part(grid, swept(laplace, start, periodic, sweeps)[0]).tobytes() for start in starts]
+    norms = set()
+    for k in range(300):
+        fill(grid, u, starts[k % 2])
+        team.barrier()
+        plan()
+        assert grid.interior(to_numpy(plan.newest)).tobytes() == rights[k % 2], k
+        norms.add((k % 2, to_numpy(plan.norms).tobytes()))
+    assert len(norms) == 2
+
+
 def test_errors_name_the_remedy(team):
     grid = team.grid((24, 24), halo=2)
     larger = team.grid((30 * team.n_pes, 24), halo=2)  # its parts differ from those of ``grid`` on every PE
