@@ -107,6 +107,13 @@ def team(request):
         team.finalize()
 
 
+@pytest.fixture
+def with_streams(team):
+    """Skip a test where calls return only when they are done, and there are no graphs."""
+    if not team._backend.has_streams:
+        pytest.skip(f"the {team.backend} backend has no streams")
+
+
 @pytest.fixture(autouse=True)
 def no_array_is_left(request):
     """Free the symmetric arrays that a test has made in the session's team, in the order in which it made them."""

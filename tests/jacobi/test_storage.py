@@ -35,28 +35,24 @@ def test_a_run_that_diverges_is_no_checkpoint(jacobi, folder, monkeypatch):
     assert not path.exists()
 
 
-def edit(name, *values, **kind):
-    """A function of a path that replaces an attribute of the file by other values, or deletes it."""
+def changed(change):
+    """A function of a path that changes the file.  change: (file) -> None"""
 
-    def change(path):
+    def change_file(path):
         with h5py.File(path, "r+") as file:
-            del file.attrs[name]
-            for value in values:
-                file.attrs.create(name, value, **kind)
+            change(file)
 
-    return change
+    return change_file
+
+
+def edit(name, *values):
+    """A function of a path that replaces an attribute of the file by other values, or deletes it."""
+    return changed(lambda file: (file.attrs.pop(name), *[file.attrs.create(name, value) for value in values]))
 
 
 def replace(create):
     """A function of a path that replaces /field of the file.  create: (file, points) -> None"""
-
-    def change(path):
-        with h5py.File(path, "r+") as file:
-            whole = file["field"][:]
-            del file["field"]
-            create(file, whole)
-
-    return change
+    return changed(lambda file: create(file, file.pop("field")[:]))
 
 
 def stored(data=None, **kind):
@@ -65,11 +61,7 @@ def stored(data=None, **kind):
 
 
 def points(value):
-    def change(path):
-        with h5py.File(path, "r+") as file:
-            file["field"][3, 5] = value
-
-    return change
+    return changed(lambda file: file["field"].__setitem__((3, 5), value))
 
 
 def pipe(path):

@@ -3,26 +3,19 @@
 import math
 import random
 import traceback
-from typing import NamedTuple
 
 import numpy as np
 import pytest
-from on_device import device
+from on_device import Row, device
 
 import pennympi
 from pennympi.kernels import block
-from pennympi.kernels.block import Elements
 
 pytestmark = pytest.mark.mpi
 
 HEAD = "def k(ctx, y: Elements, x: Elements, n: int):\n"
 LOOP = f"{HEAD}    for i in lanes(0, n):\n        "
 FORMULA = "def f(u, x_minus, x_plus, y_minus, y_plus):\n    "
-
-
-class Row(NamedTuple):
-    address: Elements
-    n: int
 
 
 KERNELS = [  # (text, first line of the error; "": no error)

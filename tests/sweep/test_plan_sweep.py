@@ -112,11 +112,10 @@ def test_sweeps_and_norms(team, engine, sweeps, norm):
     check(team, "2-D", (True, False), engine, sweeps, norm)
 
 
+@pytest.mark.usefixtures("with_streams")
 @pytest.mark.parametrize("engine", ["plain", "blocked", "resident"])
 def test_many_calls(team, engine):
     """A plan gives the right bits in each of 300 calls, which alternate between two starts."""
-    if not team._backend.has_streams:
-        pytest.skip(f"the {team.backend} backend's resident sweeps are simulated")
     shape, periodic, sweeps = (96, 264), (True, False), 37
     grid = team.grid(shape, dims=(0, 1), periodic=periodic, halo=2)
     u, v = grid.zeros("float32"), grid.zeros("float32")
