@@ -28,7 +28,6 @@ class Counting:
         return lambda stream: self.team.allreduce(self.x, self.out, algorithm=algorithm, stream=stream)
 
     def once(self):
-        """One round on the stream."""
         import cupy
 
         with self.stream:

@@ -15,10 +15,9 @@ from pathlib import Path
 from unittest import SkipTest
 
 import pytest
-from launch import launch
+from launch import ROOT, launch
 from settled import backend, settled
 
-ROOT = Path(__file__).resolve().parents[2]
 CONTINUES = "# continues the block"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUN_EACH = """
@@ -81,7 +80,6 @@ def test_shell_blocks(tmp_path, page, least):
 
 
 def programs(page):
-    """The Python programs of a page."""
     texts = []
     for block in blocks(page, "python"):
         if block.startswith(CONTINUES):

@@ -4,14 +4,12 @@ import re
 import runpy
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
-from launch import launch
+from launch import ROOT, launch
 from mpi4py import MPI
 from settled import settled
 
-ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = sorted((ROOT / "examples").glob("*.py"))
 RIGHT = {  # the line that each program prints at n PEs
     "cuda_graph": "(a graph launched|no graphs on CPUs: the plan called) 1000 times, 0 of {4096 * n} totals wrong",

@@ -129,7 +129,6 @@ def comm():
 
 
 def of_rank(comm, n):
-    """The data that each rank sends."""
     return [np.arange(n) * 1.0 + 1000 * rank for rank in range(comm.size)]
 
 

@@ -127,7 +127,6 @@ FAULTS = (
 
 
 def with_fault(fault: Planted) -> Callable[[Any], Any]:
-    """The program with the fault."""
     text = SOURCE.read_text()
     assert text.count(fault.old) == 1, fault
     return program_of(fault.program, f"{fault.kind}, {FAULTS.index(fault)}", text.replace(fault.old, fault.new))
