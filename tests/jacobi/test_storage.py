@@ -14,7 +14,6 @@ from pennympi.stencil.grid.gather_io import Whole
 
 COMM = MPI.COMM_WORLD
 mpi = pytest.mark.mpi
-alone = pytest.mark.skipif(COMM.size > 1, reason="it starts a job of its own")
 
 
 def write(path, problem, value, **kind):
@@ -119,7 +118,6 @@ def refused(status, printed, path, why=""):
     assert status == 1 and printed.startswith(begin) and printed.count("\n") == 1 and why in printed, (status, printed)
 
 
-@alone
 @pytest.mark.parametrize("kind", UNREADABLE)
 def test_what_is_no_checkpoint(jacobi, tmp_path, kind):
     path, (change, why) = tmp_path / "run.h5", UNREADABLE[kind]
@@ -152,7 +150,6 @@ def test_all_ranks_report_a_damaged_file(jacobi, folder, monkeypatch):
         assert printed.count("\n") == (COMM.rank == 0), printed
 
 
-@alone
 def test_flipped_bytes(jacobi, tmp_path):
     """A saved file with one wrong byte gives either the same field and history, or one line."""
     path, changed, seed = tmp_path / "run.h5", tmp_path / "changed.h5", int.from_bytes(os.urandom(4))

@@ -5,6 +5,7 @@ from random import Random
 
 import numpy as np
 import pytest
+from halo_reference import own_of
 from seed import SEED
 from sweep_reference import laplace, swept
 
@@ -165,11 +166,10 @@ def test_sweeps_and_their_norms(dtype):
     def program(team):
         grid = team.grid((16, 24), periodic=True)
         u, v = grid.zeros(dtype), grid.zeros(dtype)
-        own = tuple(slice(first, first + n) for first, n in zip(grid.first, grid.own, strict=True))
-        grid.interior(u)[...] = whole[1:-1, 1:-1][own]
+        grid.interior(u)[...] = own_of(grid, whole[1:-1, 1:-1])
         plan = grid.plan_sweep(laplace, u, v, 2, norm="every")
         plan()
         team.synchronize()
-        assert plan.norms.tolist() == norms.tolist() and (grid.interior(plan.newest) == field[own]).all()
+        assert plan.norms.tolist() == norms.tolist() and (grid.interior(plan.newest) == own_of(grid, field)).all()
 
     on_every_network(program, 3)()

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from halo_reference import own_of
 from mpi4py import MPI
 from on_device import to_numpy, write
 from sweep_reference import FORMULAS, laplace, swept
@@ -58,11 +59,6 @@ def fill(grid, array, whole):
     write(array, own)
 
 
-def part(grid, whole):
-    """This PE's own points of the whole grid (shape)."""
-    return whole[tuple(slice(f, f + n) for f, n in zip(grid.first, grid.own, strict=True))]
-
-
 def check(team, case, periodic, engine, sweeps, norm="every"):
     formula, shape, dtype, (halo, depth) = FORMULAS[case], SHAPES[case], dtype_of(case), ENGINES[engine]
     numbers = formula.numbers
@@ -89,7 +85,7 @@ def check(team, case, periodic, engine, sweeps, norm="every"):
     right, norms = swept(formula.step, whole, sides, sweeps, numbers, kappa if numbers else None)
     result = to_numpy(plan.newest)[tuple(slice(h, h + n) for h, n in zip(grid.halo, grid.own, strict=True))]
     team.synchronize()
-    wrong = np.argwhere(result.view(f"u{result.itemsize}") != part(grid, right).view(f"u{result.itemsize}"))
+    wrong = np.argwhere(result.view(f"u{result.itemsize}") != own_of(grid, right).view(f"u{result.itemsize}"))
     right_norms = {"every": norms.tolist(), True: norms[-1:].tolist(), False: []}[norm]
     norms_of_plan = {"every": plan.norms, True: plan.norm, False: np.zeros(0)}[norm]
     by_pe = team.gather((len(wrong), wrong[:3].tolist(), to_numpy(norms_of_plan).tolist() == right_norms))
@@ -121,7 +117,7 @@ def test_many_calls(team, engine):
     u, v = grid.zeros("float32"), grid.zeros("float32")
     plan = grid.plan_sweep(laplace, u, v, sweeps, norm="every", engine=engine, depth=1 if engine == "plain" else 2)
     starts = [np.pad(start_of(shape, "float32", seed)[0][1:-1, 1:-1], 1) for seed in range(2)]
-    rights = [part(grid, swept(laplace, start, periodic, sweeps)[0]).tobytes() for start in starts]
+    rights = [own_of(grid, swept(laplace, start, periodic, sweeps)[0]).tobytes() for start in starts]
     norms = set()
     for k in range(300):
         fill(grid, u, starts[k % 2])
