@@ -8,6 +8,9 @@ import pytest
 from mpi4py import MPI
 
 import pennympi
+from pennympi.compile.options import PLAIN
+from pennympi.kernels.allreduce import PLANNED
+from pennympi.kernels.exchange import TABLE as FORMS
 from pennympi.memory import workspace
 from pennympi.settings import setting
 from pennympi.start import why_no_cuda
@@ -81,17 +84,34 @@ def is_run_as_a_whole(path):
     return "from launch import" in text or "from gpu_code import" in text
 
 
+def compile_in_shares(comm):
+    """Fill the cache of kernels for CPUs, a share on each rank: a job would compile them one by one.  Collective."""
+    from collective_cases import TABLES
+
+    from pennympi.host.runtime.compile import compiled
+
+    algorithms = [algorithm for table in (*TABLES.values(), PLANNED, FORMS) for algorithm in table.values()]
+    for algorithm in algorithms[comm.rank :: comm.size]:
+        compiled(algorithm.kernel, None, PLAIN.kinds_of(algorithm.kernel))
+    comm.Barrier()
+
+
 @pytest.fixture(scope="session")
 def team(request):
     """A team of all ranks.  After a failure the ranks may be in different calls, so the job's hooks end it."""
     team = pennympi.init()
     if team.backend == "host" and team.n_pes > 1:
-        from first_kernels import compile_in_shares
-
         compile_in_shares(team.comm)
     yield team
     if not request.session.testsfailed:
         team.finalize()
+
+
+@pytest.fixture
+def with_streams(team):
+    """Skip a test where calls return only when they are done, and there are no graphs."""
+    if not team._backend.has_streams:
+        pytest.skip(f"the {team.backend} backend has no streams")
 
 
 @pytest.fixture(autouse=True)

@@ -4,7 +4,6 @@ import sys
 
 import pytest
 from gpu_code import AMPERE, HOPPER, ptx_of
-from wrong_kernels import WRONG, element
 
 from pennympi.arrays.dtypes import TABLE as DTYPES
 from pennympi.collectives.base import constants
@@ -53,13 +52,39 @@ def test_kernels_share_what_is_the_same():
     assert (own in first, own in second) == (False, True)
 
 
+def subscripts(ctx, y, n):
+    for i in lanes(0, n):
+        store(y, i, element(y, i))
+
+
+def element(x, i):
+    return x[i]
+
+
+def without_a_value(ctx, y, n):
+    for i in lanes(0, n):
+        store(y, i)
+
+
+def misspelt(ctx, y, n):
+    for i in lanes(0, n):
+        stor(y, i, 1.0)  # noqa: F821
+
+
+WRONG = [  # (kernel with a mistake that users of CUDA and NumPy make, the compiler's message)
+    (subscripts, "getitem(int64, int64)"),
+    (without_a_value, "store() missing 1 required positional argument: 'value'"),
+    (misspelt, "name 'stor' is not defined"),
+]
+
+
 @pytest.mark.parametrize(("kernel", "what"), WRONG, ids=lambda value: getattr(value, "__name__", ""))
 def test_a_text_that_cannot_be_compiled(kernel, what):
     with pytest.raises(Exception) as caught:  # the compilers raise many types
         ptx_of(kernel, "wrong", elements=DTYPES["float32"])
     text = str(cannot_compile(kernel, caught.value))
     lines = {function.__code__.co_firstlineno + k for function in (kernel, element) for k in range(3)}
-    assert what in text and any(f"wrong_kernels.py:{line}: " in text for line in lines), text
+    assert what in text and any(f"test_compiled.py:{line}: " in text for line in lines), text
 
 
 @pytest.mark.parametrize(

@@ -9,16 +9,10 @@ from on_device import to_numpy
 
 import pennympi
 
-pytestmark = pytest.mark.mpi
+pytestmark = [pytest.mark.mpi, pytest.mark.usefixtures("with_streams")]
 
 REPLAYS, COUNT = 1000, 1500
 TURN = 40  # after so many replays another PE comes late
-
-
-@pytest.fixture(autouse=True)
-def only_cuda(team):
-    if not team._backend.has_streams:
-        pytest.skip(f"the {team.backend} backend has no graphs")
 
 
 class Counting:
@@ -34,7 +28,6 @@ class Counting:
         return lambda stream: self.team.allreduce(self.x, self.out, algorithm=algorithm, stream=stream)
 
     def once(self):
-        """One round on the stream."""
         import cupy
 
         with self.stream:

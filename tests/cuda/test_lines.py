@@ -42,10 +42,7 @@ def run(module, names, memory, calls, **stand_ins):
     cuda = SimpleNamespace(blockDim=SimpleNamespace(x=THREADS), threadIdx=SimpleNamespace(x=0), syncthreads=lambda: None)
     cuda.syncwarp, cuda.all_sync = (lambda mask: None), (lambda mask, holds: holds)
     space = {**vars(module), "cuda": cuda, "divide_32": lambda x, y: x // y, "GAVE_UP": 0}
-    space |= {
-        "peer_address": lambda ctx, address, pe: address,
-        "copy_one_16": lambda to, x: store(16, to, load(16, x)),
-    }
+    space |= {"peer_address": lambda ctx, address, pe: address, "copy_one_16": lambda to, x: store(16, to, load(16, x))}
     for name, n in {"pair": 16, "word": 8, "4": 4, "1": 1}.items():
         space |= {f"load_{name}": partial(load, n), f"store_{name}": partial(store, n)}
     space["load_word"] = lambda address: load(8, address) if address else 0  # the word GAVE_UP of ctx 0

@@ -8,14 +8,8 @@ from seed import SEED
 from pennympi import Unsupported
 from pennympi.kernels.block import Elements, Words, lanes, load, read_epoch, real, store
 
-pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8)]
+pytestmark = [pytest.mark.mpi, pytest.mark.hosts(most_pes=8), pytest.mark.usefixtures("with_streams")]
 COUNT = 100
-
-
-@pytest.fixture(autouse=True)
-def only_cuda(team):
-    if not team._backend.has_streams:
-        pytest.skip(f"the {team.backend} backend has no graphs")
 
 
 def of(team):

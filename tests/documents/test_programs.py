@@ -15,10 +15,9 @@ from pathlib import Path
 from unittest import SkipTest
 
 import pytest
-from launch import launch
+from launch import ROOT, launch
 from settled import backend, settled
 
-ROOT = Path(__file__).resolve().parents[2]
 CONTINUES = "# continues the block"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 RUN_EACH = """
@@ -68,11 +67,7 @@ def run(program, text):
 
 @pytest.mark.parametrize(
     ("page", "least"),
-    [
-        pytest.param("README.md", 1, marks=pytest.mark.slow),
-        ("docs/tutorial.md", 4),
-        ("docs/guides/testing.md", 1),
-    ],
+    [pytest.param("README.md", 1, marks=pytest.mark.slow), ("docs/tutorial.md", 4), ("docs/guides/testing.md", 1)],
 )
 def test_shell_blocks(tmp_path, page, least):
     scripts = blocks(page, "sh")
@@ -85,7 +80,6 @@ def test_shell_blocks(tmp_path, page, least):
 
 
 def programs(page):
-    """The Python programs of a page."""
     texts = []
     for block in blocks(page, "python"):
         if block.startswith(CONTINUES):

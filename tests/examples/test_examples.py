@@ -4,14 +4,11 @@ import re
 import runpy
 import sys
 from importlib.util import find_spec
-from pathlib import Path
 
 import pytest
-from launch import launch
-from mpi4py import MPI
+from launch import ROOT, launch
 from settled import settled
 
-ROOT = Path(__file__).resolve().parents[2]
 PROGRAMS = sorted((ROOT / "examples").glob("*.py"))
 RIGHT = {  # the line that each program prints at n PEs
     "cuda_graph": "(a graph launched|no graphs on CPUs: the plan called) 1000 times, 0 of {4096 * n} totals wrong",
@@ -25,7 +22,6 @@ RIGHT = {  # the line that each program prints at n PEs
     "tensor_parallel": "largest error .* beside float64 on one PE, the same bits on all PEs",
 }
 NEEDS = {"tensor_parallel": "torch"}  # packages that the tests do not install
-alone = pytest.mark.skipif(MPI.COMM_WORLD.size > 1, reason="one process is enough")
 
 
 def each(programs):
@@ -57,14 +53,12 @@ def test_right_at_any_number_of_pes(team, program, tmp_path, monkeypatch, capfd)
         assert output == ""
 
 
-@alone
 @each(PROGRAMS)
 def test_a_launch_line_stands_at_the_top(program):
     top = program.read_text().split('"""')[1]
     assert re.search(rf"^\s*mpirun -np \d+ python examples/{program.name}\b", top, re.MULTILINE)
 
 
-@alone
 @pytest.mark.skipif(bool(find_spec("torch")), reason="PyTorch is installed")
 def test_without_torch_it_says_how_to_get_it():
     ended = launch(2, "examples/tensor_parallel.py", env=settled(2), limit_s=100)

@@ -14,7 +14,6 @@ from pennympi.stencil.grid.gather_io import Whole
 
 COMM = MPI.COMM_WORLD
 mpi = pytest.mark.mpi
-alone = pytest.mark.skipif(COMM.size > 1, reason="it starts a job of its own")
 
 
 def write(path, problem, value, **kind):
@@ -35,28 +34,24 @@ def test_a_run_that_diverges_is_no_checkpoint(jacobi, folder, monkeypatch):
     assert not path.exists()
 
 
-def edit(name, *values, **kind):
-    """A function of a path that replaces an attribute of the file by other values, or deletes it."""
+def changed(change):
+    """A function of a path that changes the file.  change: (file) -> None"""
 
-    def change(path):
+    def change_file(path):
         with h5py.File(path, "r+") as file:
-            del file.attrs[name]
-            for value in values:
-                file.attrs.create(name, value, **kind)
+            change(file)
 
-    return change
+    return change_file
+
+
+def edit(name, *values):
+    """A function of a path that replaces an attribute of the file by other values, or deletes it."""
+    return changed(lambda file: (file.attrs.pop(name), *[file.attrs.create(name, value) for value in values]))
 
 
 def replace(create):
     """A function of a path that replaces /field of the file.  create: (file, points) -> None"""
-
-    def change(path):
-        with h5py.File(path, "r+") as file:
-            whole = file["field"][:]
-            del file["field"]
-            create(file, whole)
-
-    return change
+    return changed(lambda file: create(file, file.pop("field")[:]))
 
 
 def stored(data=None, **kind):
@@ -65,11 +60,7 @@ def stored(data=None, **kind):
 
 
 def points(value):
-    def change(path):
-        with h5py.File(path, "r+") as file:
-            file["field"][3, 5] = value
-
-    return change
+    return changed(lambda file: file["field"].__setitem__((3, 5), value))
 
 
 def pipe(path):
@@ -127,7 +118,6 @@ def refused(status, printed, path, why=""):
     assert status == 1 and printed.startswith(begin) and printed.count("\n") == 1 and why in printed, (status, printed)
 
 
-@alone
 @pytest.mark.parametrize("kind", UNREADABLE)
 def test_what_is_no_checkpoint(jacobi, tmp_path, kind):
     path, (change, why) = tmp_path / "run.h5", UNREADABLE[kind]
@@ -160,7 +150,6 @@ def test_all_ranks_report_a_damaged_file(jacobi, folder, monkeypatch):
         assert printed.count("\n") == (COMM.rank == 0), printed
 
 
-@alone
 def test_flipped_bytes(jacobi, tmp_path):
     """A saved file with one wrong byte gives either the same field and history, or one line."""
     path, changed, seed = tmp_path / "run.h5", tmp_path / "changed.h5", int.from_bytes(os.urandom(4))

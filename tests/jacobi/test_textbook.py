@@ -22,7 +22,6 @@ CASES = [  # nx, ny, sweeps, nccheck, dtype
     (1100, 5 * N_PES + 2, 41, 20, "float64"),  # two tiles across
 ]
 mpi = pytest.mark.mpi
-alone = pytest.mark.skipif(N_PES > 1, reason="one process is enough")
 
 
 def own_rows(team, field):
@@ -59,7 +58,6 @@ def test_too_small_a_grid(team):
             textbook.solve(team, nx, ny, 1)
 
 
-@alone
 def test_a_command_of_a_hundred_lines():
     assert len(Path(textbook.__file__).read_text().splitlines()) <= 100
     ended = launch(2, *"-m apps.jacobi.textbook --nx 60 --ny 50 --niter 20".split(), limit_s=120)
@@ -68,7 +66,6 @@ def test_a_command_of_a_hundred_lines():
     assert ended.rc == 0 and not ended.left_alive
 
 
-@alone
 def test_the_kernel_on_a_gpu():
     """All loads of a thread's points come before the first store, and no product is fused with an addition."""
     from gpu_code import ptx_of  # skips the test where numba-cuda is not installed

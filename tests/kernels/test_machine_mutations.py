@@ -90,10 +90,7 @@ PLANTED = [
     ("halo", "exchange_halos", IN_ORDER, Mutation("drop", "fence", 0, "halo_wait")),
     ("halo", "exchange_halos", ANY_ORDER, Mutation("drop", "fence", 0, "halo_wait")),
 ]
-SWEEP_KERNELS = {
-    "resident": resident.resident_kernel(put_and_wait),
-    "passes": exchanging.exchanging_pass(put_and_wait),
-}
+SWEEP_KERNELS = {"resident": resident.resident_kernel(put_and_wait), "passes": exchanging.exchanging_pass(put_and_wait)}
 
 
 def must_be_found(table, name, network):

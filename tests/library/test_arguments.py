@@ -14,8 +14,6 @@ COUNT = 16
 
 
 class Arrays:
-    """The arrays and arguments of the calls below."""
-
     def __init__(self, team):
         self.x, self.out = team.full(COUNT, 1, "float32"), team.full(COUNT, 7, "float32")
         self.grid = team.zeros((4, 4), "float32")

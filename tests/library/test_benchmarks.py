@@ -13,7 +13,6 @@ FOLDER = Path(__file__).parents[2] / "benchmarks"
 
 @pytest.fixture
 def script(monkeypatch):
-    """Import a script of benchmarks/."""
     monkeypatch.syspath_prepend(str(FOLDER))
     return importlib.import_module
 

@@ -6,16 +6,14 @@ import resource
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
-from launch import launch
+from launch import ROOT, launch
 from limits import limited
 from settled import settled
 
 from pennympi.compile import cache
 
-ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = """
 import pennympi
 from pennympi.kernels.block import lanes, load, real, store
@@ -60,7 +58,6 @@ def test_a_job_loads_what_another_compiled(tmp_path):
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """An empty cache."""
     monkeypatch.setenv("PENNYMPI_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr(cache, "_reports", True)
     yield tmp_path / "cache"

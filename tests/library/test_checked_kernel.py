@@ -1,10 +1,8 @@
 """Checked kernels: an access outside the arrays of a launch is named, and all other results are unchanged."""
 
-from typing import NamedTuple
-
 import numpy as np
 import pytest
-from on_device import device, same, to_numpy
+from on_device import Row, device, same, to_numpy
 
 import pennympi
 from pennympi import OutOfBounds, specialised
@@ -27,13 +25,6 @@ from pennympi.kernels.block import (
 from pennympi.kernels.records import Lines, Message
 
 pytestmark = pytest.mark.mpi
-
-
-class Row(NamedTuple):
-    """n elements at an address."""
-
-    address: Elements
-    n: int
 
 
 def past_the_end(ctx, y: Elements, x: Elements, n: int):

@@ -54,7 +54,6 @@ def test_bad_arguments(team, collective):
 
 
 def bad_out(team, case, bad, x, out, long):
-    """Arrays that can't be an out."""
     if case.one_array:
         return
     for wrong in (out[:-1], device(team, np.zeros(out.size + 1, np.float32)), out[:0]):

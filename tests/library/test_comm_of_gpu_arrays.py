@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from comm_calls import check_collectives
 from mpi4py import MPI
 
 import pennympi
@@ -116,30 +117,9 @@ def test_arrays_of_the_host_go_by_mpi(comm):
 @pytest.mark.parametrize("n", [1, 1 << 14])
 def test_ranks_whose_arrays_lie_in_different_places(comm, has_team, n):
     """Rank 0 passes arrays on the host, the others arrays on GPUs; then sendbuf and recvbuf of a rank differ."""
-    copy, me, size = comm.Dup(), comm.rank, comm.size
+    copy = comm.Dup()
     if has_team:
         copy.team  # noqa: B018
-    for module, module_of_out in ((np, np), (np, cupy), (cupy, np)) if me == 0 else ((cupy, cupy),) * 3:
-        data = [np.arange(n * size) + 1000.0 * rank for rank in range(size)]
-        total, x = sum(data), module.asarray(data[me])
-        out, own = module_of_out.zeros(n * size), module_of_out.zeros(n)
-        copy.Allreduce(x, out)
-        assert (out == module_of_out.asarray(total)).all()
-        copy.Reduce(x, out)
-        assert me or (out == module_of_out.asarray(total)).all()
-        copy.Reduce_scatter_block(x, own)
-        assert (own == module_of_out.asarray(total[me * n : (me + 1) * n])).all()
-        copy.Reduce_scatter(x, own, [n] * size)
-        assert (own == module_of_out.asarray(total[me * n : (me + 1) * n])).all()
-        gathered, moved = np.concatenate([part[:n] for part in data]), [part[me * n : (me + 1) * n] for part in data]
-        copy.Allgather(x[:n], out)
-        assert (out == module_of_out.asarray(gathered)).all()
-        copy.Allgatherv(x[:n], [out, [n] * size])
-        assert (out == module_of_out.asarray(gathered)).all()
-        copy.Alltoall(x, out)
-        assert (out == module_of_out.asarray(np.concatenate(moved))).all()
-        copy.Alltoallv([x, [n] * size], [out, [n] * size])
-        assert (out == module_of_out.asarray(np.concatenate(moved))).all()
-        copy.Bcast(x)
-        assert (x == module.asarray(data[0])).all()
+    for module, module_of_out in ((np, np), (np, cupy), (cupy, np)) if comm.rank == 0 else ((cupy, cupy),) * 3:
+        check_collectives(copy, n, module, module_of_out)
     copy.Free()

@@ -11,78 +11,38 @@ import pennympi
 N = 96  # elements of a part
 DOUBLE, SPACED = MPI.DOUBLE, MPI.DOUBLE.Create_resized(0, 16).Commit()
 
-# Forms of a message of float64 in mpi4py: (its argument, a function that reads the content of the message).
-# values: content of the message;  n_parts: number of parts, if the count is that of a part
+# Forms of a message of float64 in mpi4py: (values, parts) -> (its argument, a function that reads the content)
+# values: content of the message;  parts: the counts of its parts, or their number if they are equal
 
 
-def plain(values, n_parts):
-    x = values.copy()
-    return x, lambda: x
+def padded(name, argument, before=0, after=0):
+    """A form with elements before and after the message.  argument: (array, counts, or count of a part) -> argument"""
+
+    def form(values, parts):
+        x = np.pad(values, (before, after), constant_values=-1.0)
+        return argument(x, parts if isinstance(parts, list) else values.size // parts), lambda: x[before:][: values.size]
+
+    form.__name__ = name
+    return form
 
 
-def two_dimensions(values, n_parts):
+def two_dimensions(values, parts):
     x = np.asfortranarray(values.reshape(2, -1, order="F"))
     return x, lambda: x.reshape(-1, order="F")
 
 
-def with_datatype(values, n_parts):
-    x = values.copy()
-    return [x, DOUBLE], lambda: x
-
-
-def with_code(values, n_parts):
-    x = values.copy()
-    return (x, "d"), lambda: x
-
-
-def with_count(values, n_parts):
-    x = np.append(values, [-1.0, -1.0])
-    return [x, values.size // n_parts, DOUBLE], lambda: x[:-2]
-
-
-def with_number_of_numpy(values, n_parts):
-    x = values.copy()
-    return [x, np.int64(values.size // n_parts)], lambda: x
-
-
-def with_displacement(values, n_parts):
-    x = np.append([-1.0, -1.0], values)
-    return [x, (values.size // n_parts, 2), DOUBLE], lambda: x[2:]
-
-
-def with_displacement_and_no_count(values, n_parts):
-    x = np.append([-1.0], values)
-    return [x, (None, 1), DOUBLE], lambda: x[1:]
-
-
-def without_displacement(values, n_parts):
-    x = values.copy()
-    return [x, [values.size // n_parts, None], DOUBLE], lambda: x
-
-
-def pair_alone(values, n_parts):
-    """At two ranks the list could be taken for counts."""
-    x = np.append([-1.0], values)
-    return [x, [values.size // n_parts, 1]], lambda: x[1:]
-
-
-def four_items(values, n_parts):
-    x = np.append([-1.0], values)
-    return [x, values.size // n_parts, 1, DOUBLE], lambda: x[1:]
-
-
-def bytes_of_it(values, n_parts):
+def bytes_of_it(values, parts):
     x = bytearray(values.tobytes())
     return [x, DOUBLE], lambda: np.frombuffer(x)
 
 
-def mapped(values, n_parts):
+def mapped(values, parts):
     x = mmap.mmap(-1, values.nbytes)
     x[:] = values.tobytes()
-    return [memoryview(x), values.size // n_parts, DOUBLE], lambda: np.frombuffer(x[:])
+    return [memoryview(x), values.size // parts, DOUBLE], lambda: np.frombuffer(x[:])
 
 
-def every_other(values, n_parts):
+def every_other(values, parts):
     """A derived datatype with gaps that the program may not read."""
     x = np.full(2 * values.size, -1.0)
     x[::2] = values
@@ -91,57 +51,36 @@ def every_other(values, n_parts):
         assert (x[1::2] == -1).all()
         return x[::2]
 
-    return [x, values.size // n_parts, SPACED], read
+    return [x, *((parts, None) if isinstance(parts, list) else [values.size // parts]), SPACED], read
 
 
-def read_only(values, n_parts):
+def read_only(values, parts):
     x = values.copy()
     x.flags.writeable = False
     return x, lambda: x
 
 
-def constant(values, n_parts):
+def constant(values, parts):
     return [values.tobytes(), DOUBLE], lambda: values
 
 
-def pairs_of_numbers(values, n_parts):
-    """The message as another type of the same size."""
-    x = values.copy()
-    return x.view("complex128"), lambda: x
-
-
-def columns(values, n_parts):
+def columns(values, parts):
     """A derived datatype of several numbers."""
     x = np.full((2, values.size // 2), -1.0)
     x[:] = values.reshape(-1, 2).T
     kind = DOUBLE.Create_vector(2, 1, values.size // 2).Create_resized(0, 8).Commit()
-    return [x, values.size // 2 // n_parts, kind], lambda: x.T.reshape(-1)
+    return [x, values.size // 2 // parts, kind], lambda: x.T.reshape(-1)
 
 
-SPELLINGS = [
-    plain, two_dimensions, with_datatype, with_code, with_count, with_number_of_numpy, with_displacement,
-    with_displacement_and_no_count, without_displacement, pair_alone, four_items, bytes_of_it, mapped, every_other,
-]  # fmt: skip
-SENT = [*SPELLINGS, read_only, constant]
-MOVED = [pairs_of_numbers, columns]  # forms that can't be reduced
-
-
-# The same forms for parts of any length, with starts that each rank chooses.
-def packed(values, counts):
-    x = values.copy()
-    return [x, counts], lambda: x
-
-
-def four_items_of_parts(values, counts):
-    x, starts = values.copy(), [sum(counts[:part]) for part in range(len(counts))]
-    return [x, counts, starts, DOUBLE], lambda: x
+def starts_of(counts):
+    return [sum(counts[:part]) for part in range(len(counts))]
 
 
 def pair_of_parts(values, counts):
     """Parts in the opposite order, with gaps."""
     x, starts = np.full(2 * values.size, -1.0), [2 * sum(counts[part + 1 :]) for part in range(len(counts))]
-    for part, (start, count) in enumerate(zip(starts, counts, strict=True)):
-        x[start : start + count] = values[sum(counts[:part]) :][:count]
+    for start, first, count in zip(starts, starts_of(counts), counts, strict=True):
+        x[start : start + count] = values[first : first + count]
 
     def read():
         assert (x == -1).sum() >= values.size
@@ -150,24 +89,32 @@ def pair_of_parts(values, counts):
     return (x, (np.array(counts, "i"), starts), "d"), read
 
 
-def datatype_of_parts(values, counts):
-    """mpi4py computes the counts, which differ by at most one."""
-    x = values.copy()
-    return [x, DOUBLE], lambda: x
-
-
-def every_other_of_parts(values, counts):
-    x = np.full(2 * values.size, -1.0)
-    x[::2] = values
-
-    def read():
-        assert (x[1::2] == -1).all()
-        return x[::2]
-
-    return [x, counts, None, SPACED], read
-
-
-PARTS = [packed, four_items_of_parts, pair_of_parts, datatype_of_parts, every_other_of_parts]
+plain, with_datatype = padded("plain", lambda x, count: x), padded("with a datatype", lambda x, count: [x, DOUBLE])
+SPELLINGS = [
+    plain,
+    two_dimensions,
+    with_datatype,
+    padded("with a code", lambda x, count: (x, "d")),
+    padded("with a count", lambda x, count: [x, count, DOUBLE], after=2),
+    padded("with a number of NumPy", lambda x, count: [x, np.int64(count)]),
+    padded("with a displacement", lambda x, count: [x, (count, 2), DOUBLE], before=2),
+    padded("with a displacement and no count", lambda x, count: [x, (None, 1), DOUBLE], before=1),
+    padded("without a displacement", lambda x, count: [x, [count, None], DOUBLE]),
+    padded("a pair alone", lambda x, count: [x, [count, 1]], before=1),  # at two ranks the list could be taken for counts
+    padded("four items", lambda x, count: [x, count, 1, DOUBLE], before=1),
+    bytes_of_it,
+    mapped,
+    every_other,
+]
+SENT = [*SPELLINGS, read_only, constant]
+MOVED = [padded("as pairs of numbers", lambda x, count: x.view("complex128")), columns]  # forms that can't be reduced
+PARTS = [  # forms for parts of any length, with starts that each rank chooses
+    padded("packed", lambda x, counts: [x, counts]),
+    padded("four items", lambda x, counts: [x, counts, starts_of(counts), DOUBLE]),
+    pair_of_parts,
+    with_datatype,  # mpi4py computes the counts, which differ by at most one
+    every_other,
+]
 
 
 @pytest.fixture(scope="module")
@@ -182,7 +129,6 @@ def comm():
 
 
 def of_rank(comm, n):
-    """The data that each rank sends."""
     return [np.arange(n) * 1.0 + 1000 * rank for rank in range(comm.size)]
 
 

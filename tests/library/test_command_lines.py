@@ -175,10 +175,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("command", "program"),
-    [("run", "solver.py"), ("precompile --beyond sm_90", "-m solver")],
-)
+@pytest.mark.parametrize(("command", "program"), [("run", "solver.py"), ("precompile --beyond sm_90", "-m solver")])
 def test_programs_that_commands_run(folder, command, program):
     """A file and a module, with options that the command has, too."""
     words = f"-X dev -m pennympi {command} {program} -m --beyond --steps 3".split()

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 import h5py
 import numpy as np
 import pytest
-from halo_reference import with_halos
+from halo_reference import own_of, with_halos
 from on_device import address, device, reaches, to_numpy, write
 from refused import refused
 
@@ -29,11 +29,6 @@ def way(request, team, monkeypatch):
 def whole(grid, dtype, k):
     """The points of the whole grid, the same on every PE, in round k."""
     return np.random.default_rng(k).integers(0, 50, grid.shape).astype(dtype)
-
-
-def own_of(grid, points):
-    """This PE's points of the whole grid."""
-    return points[tuple(slice(f, f + n) for f, n in zip(grid.first, grid.own, strict=True))]
 
 
 def wanted(grid, points, corners):

@@ -71,7 +71,6 @@ def test_the_solver_on_two_hosts_and_its_checkpoint_on_one(tmp_path):
 
 
 def seconds_to_the_end(output):
-    """Seconds from the fault to the end of mpirun."""
     fault_s, ended_s = (float(re.search(rf"^{word} ([\d.]+)$", output, re.MULTILINE)[1]) for word in ("fault", "ended"))
     return ended_s - fault_s
 

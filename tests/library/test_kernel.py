@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
-from on_device import device, same, to_numpy
+from on_device import Row, device, same, to_numpy
 from refused import refused
 
 from pennympi.arrays.dtypes import TABLE as DTYPES
@@ -63,13 +63,6 @@ def powers(ctx, x, n, words):
         one += 1.0 * primitives.load(x, i)
         two += 1.0 * primitives.product(load(x, i), load(x, i))
     primitives.add_block_sums(words, (one, two))
-
-
-class Row(NamedTuple):
-    """n elements at an address."""
-
-    address: Elements
-    n: int
 
 
 def half(row: Row):

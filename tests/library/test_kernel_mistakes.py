@@ -1,23 +1,14 @@
 """team.kernel with arguments that do not fit the annotations: nothing runs."""
 
-from typing import NamedTuple
-
 import numba
 import numpy as np
 import pytest
-from on_device import device, same
+from on_device import Row, device, same
 
 from pennympi import specialised
 from pennympi.kernels.block import Elements, Static, Words, add_shared, is_leader, lanes, load, real, static, store
 
 pytestmark = pytest.mark.mpi
-
-
-class Row(NamedTuple):
-    """n elements at an address."""
-
-    address: Elements
-    n: int
 
 
 def saxpy(ctx, y: Row, x: Elements, a: float, words: Words):

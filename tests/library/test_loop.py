@@ -130,6 +130,19 @@ def test_sweeps_until_their_norm_is_small(team, turn, engine):
         assert same(value, norm) and same(newest, field)
 
 
+def test_sweeps_that_would_not_go_on(team):
+    """A body is refused if the next run would begin with an older field than the last result; functions are trusted."""
+    grid = team.grid((36, 40), halo=3, periodic=(True, False))
+    u, v, value = grid.zeros("float32"), grid.zeros("float32"), team.zeros(1, "float64")
+    there, back = (grid.plan_sweep(laplace, *pair, 3, norm=True, engine="plain") for pair in ((u, v), (v, u)))
+    even, total = grid.plan_sweep(laplace, u, v, 2, engine="plain"), team.plan_allreduce(value)
+    for bodies in (there, [there], [there, total], [there, there], [even, there], [there, even], [there, back, back]):
+        refused(ValueError, "take an even number of sweeps, or two plans", team.plan_loop, bodies, value, 0)
+    for bodies in (even, [there, back], [even, there, back, even], [there, total, back]):
+        team.plan_loop(bodies, value, 0)
+    team.plan_loop([there, lambda stream: None], value, 0)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("start", "below", "most", "runs"), [
     (1, -1, 5, 5), (1, 0.5, 5, 1), (1, 0.25, 5, 2), (0, 1, 5, 1), (1, 0.25, 1, 1), (np.nan, 0, 5, 1), (np.inf, 1, 7, 7),

@@ -3,26 +3,19 @@
 import math
 import random
 import traceback
-from typing import NamedTuple
 
 import numpy as np
 import pytest
-from on_device import device
+from on_device import Row, device
 
 import pennympi
 from pennympi.kernels import block
-from pennympi.kernels.block import Elements
 
 pytestmark = pytest.mark.mpi
 
 HEAD = "def k(ctx, y: Elements, x: Elements, n: int):\n"
 LOOP = f"{HEAD}    for i in lanes(0, n):\n        "
 FORMULA = "def f(u, x_minus, x_plus, y_minus, y_plus):\n    "
-
-
-class Row(NamedTuple):
-    address: Elements
-    n: int
 
 
 KERNELS = [  # (text, first line of the error; "": no error)
@@ -48,10 +41,7 @@ KERNELS = [  # (text, first line of the error; "": no error)
     (f"{LOOP}store(y, i, random.random())", "3: a GPU has no random numbers here: pass them in an array"),
     (f"{LOOP}store(y, i, math.gcd(i, 2))", "3: a kernel has no math.gcd"),
     (f"{LOOP}store(y, i, math.sinn(1.0))", "3: module math has no 'sinn': did you mean sin?"),
-    (
-        f"{HEAD}    try:\n        store(y, 0, 1.0)\n    except ValueError:\n        pass",
-        "2: a kernel has no try: put",
-    ),
+    (f"{HEAD}    try:\n        store(y, 0, 1.0)\n    except ValueError:\n        pass", "2: a kernel has no try: put"),
     (f"{HEAD}    d = {{'a': 1.0}}", "2: a GPU has no dict: write a tuple, such as (1.0, 2.0), or pass an array"),
     (f"{HEAD}    d = [1.0, 2.0]", "2: a GPU has no list: write a tuple, such as (1.0, 2.0), or pass an array"),
     (f"{HEAD}    for i in sorted((2, 1)):\n        store(y, i, 0.0)", "2: a GPU has no sorted: write a tuple, such as "),
@@ -69,34 +59,19 @@ KERNELS = [  # (text, first line of the error; "": no error)
     (f"{HEAD}    return 5", "2: a kernel returns nothing: write the value to an array, by store(y, i, value)"),
     ("k = lambda ctx, y, x, n: store(y, 0, load(x, 0))", ""),
     (f"table = np.arange(10.0)\n{LOOP}store(y, i, table[i])", ""),
-    (
-        "def k(y: Elements, x: Elements, n: int):\n    pass",
-        "1: the first parameter of a kernel is ctx: write def k(",
-    ),
+    ("def k(y: Elements, x: Elements, n: int):\n    pass", "1: the first parameter of a kernel is ctx: write def k("),
     (f"{HEAD}    a = 0\n    for i in lanes(0, n):\n        a = 'x'", "4: a is a text here and a number in line 2"),
     (f"{LOOP}total += 1.0", "3: total has no value yet: write total = 0.0 before the loop"),
     (f"{HEAD}    for i in y:\n        pass", "2: y is no sequence in a kernel: loop over indices, lanes(0, n)"),
-    (
-        f"{HEAD}    for i in lanes(0, len(y)):\n        pass",
-        "2: y has no length in a kernel: pass it",
-    ),
-    (
-        f"{HEAD}    store(y, 0, y.size)",
-        "2: y is an address in a kernel and has no 'size': pass it",
-    ),
+    (f"{HEAD}    for i in lanes(0, len(y)):\n        pass", "2: y has no length in a kernel: pass it"),
+    (f"{HEAD}    store(y, 0, y.size)", "2: y is an address in a kernel and has no 'size': pass it"),
     ("def k(ctx, y: Row, x, n):\n    store(y.adress, 0, 1.0)", "2: Row has no field 'adress': did you mean address?"),
     (f"{LOOP}t = (1.0, 2)\n        store(y, i, t * t)", "4: the compiler knows no mul(Tuple(float64, Literal[int](2)), "),
-    (
-        f"{LOOP}store(y, i, f(i))\ndef f(a):\n    b = (a, a)\n    return b + 1.0",
-        "6: the compiler knows no add(",
-    ),
+    (f"{LOOP}store(y, i, f(i))\ndef f(a):\n    b = (a, a)\n    return b + 1.0", "6: the compiler knows no add("),
 ]
 
 FORMULAS = [
-    (
-        f"{FORMULA}return 0.25 * (x_minsu + x_plus)",
-        "2: name 'x_minsu' is not defined: did you mean x_minus?",
-    ),
+    (f"{FORMULA}return 0.25 * (x_minsu + x_plus)", "2: name 'x_minsu' is not defined: did you mean x_minus?"),
     (f"{FORMULA}return rel(0.25) * x_minus", "2: name 'rel' is not defined: did you mean real?"),
     (f"{FORMULA}b = u + x_minus", "1: formula f does not return a value on every path"),
     (f"{FORMULA}if u > 0:\n        return x_minus", "1: formula f does not return a value on every path"),
@@ -107,24 +82,12 @@ FORMULAS = [
     (f"{FORMULA}return 'warm'", "2: a formula returns one number"),
     (f"{FORMULA}return load(u, 0)", "2: a formula has no load(): it gets the values of the point and its neighbours"),
     (f"{FORMULA}return np.sqrt(u)", "2: a GPU has no numpy.sqrt: write math.sqrt"),
-    (
-        f"{FORMULA}return np.mean((u, x_plus))",
-        "2: a GPU has no numpy.mean: compute with numbers, element by element",
-    ),
+    (f"{FORMULA}return np.mean((u, x_plus))", "2: a GPU has no numpy.mean: compute with numbers, element by element"),
     (f"{FORMULA}return np.abs(u)", "2: a GPU has no numpy.abs: write abs"),
-    (
-        f"{FORMULA}return sum([u, x_plus])",
-        "2: a GPU has no list: write a tuple, such as (1.0, 2.0), or pass an array",
-    ),
+    (f"{FORMULA}return sum([u, x_plus])", "2: a GPU has no list: write a tuple, such as (1.0, 2.0), or pass an array"),
     (f"{FORMULA}return {{'a': u}}['a']", "2: a GPU has no dict: write a tuple, such as (1.0, 2.0), or pass an array"),
-    (
-        f"{FORMULA}return sum(x for x in (x_minus, x_plus))",
-        "2: a kernel has no generator: write a loop, or loop",
-    ),
-    (
-        f"{FORMULA}try:\n        return u\n    except ValueError:\n        return x_minus",
-        "2: a kernel has no try: put",
-    ),
+    (f"{FORMULA}return sum(x for x in (x_minus, x_plus))", "2: a kernel has no generator: write a loop, or loop"),
+    (f"{FORMULA}try:\n        return u\n    except ValueError:\n        return x_minus", "2: a kernel has no try: put"),
     (f"{FORMULA}assert u > 0\n    return u", "2: a GPU drops assert: write a number to an array, and check it"),
     (f"{FORMULA}raise ValueError", "2: a GPU drops raise: write a number to an array, and check it on the host"),
     (f"{FORMULA}global total\n    return u", "2: a kernel sets no globals: write the value to an array"),
@@ -134,10 +97,7 @@ FORMULAS = [
     (f"{FORMULA}return half(u)\ndef half(a):\n    b = a / 2", "3: helper half does not return a value on every path"),
     (f"{FORMULA}return half(u)\ndef half(a):\n    return a / two", "4: name 'two' is not defined"),
     (f"{FORMULA}return half(u, 2)\ndef half(a):\n    return a", "2: half(a): too many positional arguments"),
-    (
-        f"{FORMULA}t = (u, 2)\n    return t * t",
-        "3: the compiler knows no mul(Tuple(float64, ",
-    ),
+    (f"{FORMULA}t = (u, 2)\n    return t * t", "3: the compiler knows no mul(Tuple(float64, "),
 ]
 
 

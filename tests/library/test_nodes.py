@@ -7,7 +7,6 @@ import pytest
 from on_device import device, same, to_numpy, write
 from random_calls import Calls
 from reductions import OPS, expected, own
-from refused import bad_init
 
 import pennympi
 from pennympi.arrays.dtypes import TABLE as DTYPES
@@ -76,17 +75,3 @@ def test_back_to_back(nodes):
     for _ in calls.list:
         calls.run_next()
     calls.check()
-
-
-def test_errors_are_every_pes(team, monkeypatch):
-    n = team.n_pes
-    monkeypatch.setenv("PENNYMPI_TOPOLOGY", "no_such.toml")
-    bad_init(team, pennympi.TopologyError, "'no_such.toml' is neither a known name nor a file")
-    mine = f"{n}-nodes-of-one" if team.me == n - 1 else f"one-node-of-{n}"
-    pes = ", ".join(f"PE {pe}" for pe in range(n - 1))
-    text = f"topology is one-node-of-{n} on {pes} and {n}-nodes-of-one on PE {n - 1}: pass init the same topology"
-    bad_init(team, ValueError, text, topology=mine)
-    with pennympi.init(team.comm, topology="auto") as plain:  # whatever the variable says
-        assert plain.pe_topology.node_of == team.pe_topology.node_of
-    with pytest.raises(pennympi.Unsupported, match="hierarchical can't run here: "):
-        team.allreduce(team.zeros(3, "float32"), algorithm="hierarchical")

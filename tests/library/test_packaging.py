@@ -2,17 +2,14 @@
 
 import configparser
 import importlib
-import os
 import re
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from launch import ROOT, launch
 
 import pennympi
 
-ROOT = Path(__file__).resolve().parents[2]
 CFG = configparser.ConfigParser()
 CFG.read(ROOT / "setup.cfg")
 SCRIPTS = dict(re.findall(r"(\S+) = (\S+)", CFG["options.entry_points"]["console_scripts"]))
@@ -37,6 +34,5 @@ def test_a_console_script_says_its_name(tmp_path, name):
     script = tmp_path / name
     script.write_text(f"import sys\nfrom {module} import {function}\nsys.exit({function}())\n")
     for option, begin in (("--help", f"usage: {name} [-h]"), ("--version", f"pennympi {pennympi.__version__}\n")):
-        command, env = [sys.executable, str(script), option], {**os.environ, "PYTHONPATH": str(ROOT)}
-        ended = subprocess.run(command, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=100)
-        assert ended.returncode == 0 and ended.stdout.startswith(begin), ended.stdout + ended.stderr
+        ended = launch(1, str(script), option, command=[sys.executable])
+        assert ended.rc == 0 and ended.output.startswith(begin), ended.output

@@ -2,12 +2,12 @@
 
 import random
 import re
-from pathlib import Path
 
 import pytest
 from launch import PROGRAMS, launch
 
-STAND_IN = {"PYTHONPATH": str(Path(__file__).parents[1] / "support" / "stand_in"), "PENNYMPI_BACKEND": "host"}
+SUPPORT = PROGRAMS.parent
+STAND_IN = {"PYTHONPATH": f"{SUPPORT}:{SUPPORT}/stand_in", "PENNYMPI_BACKEND": "host"}
 
 
 @pytest.mark.parametrize("n_pes", [1, 2, 3])

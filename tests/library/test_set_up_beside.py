@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 from on_device import same
 
-pytestmark = pytest.mark.mpi
-
-
-@pytest.fixture(autouse=True)
-def only_cuda(team):
-    if not team._backend.has_streams:
-        pytest.skip(f"a call of the {team.backend} backend returns when it is done")
+pytestmark = [pytest.mark.mpi, pytest.mark.usefixtures("with_streams")]
 
 
 def make(team):

@@ -96,7 +96,8 @@ def test_init_compares_settings_and_arguments(team, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setenv("PENNYMPI_TIMEOUT_S", "1e12" if me_last else "60")
         bad_init(team, SettingError, f"PE {last}: PENNYMPI_TIMEOUT_S='1e12' cannot be used")
-    for name, one, other in (("heap_bytes", 1 << 20, 2 << 20), ("sms", None, 3)):
+    together, apart = f"one-node-of-{team.n_pes}", f"{team.n_pes}-nodes-of-one"
+    for name, one, other in (("heap_bytes", 1 << 20, 2 << 20), ("sms", None, 3), ("topology", together, apart)):
         message = f"{name} is {one} on {pes} and {other} on PE {last}: pass init the same {name} on every PE"
         bad_init(team, ValueError, message, **{name: other if me_last else one})
     for name, bad, error, message in (
@@ -139,8 +140,8 @@ def test_init_compares_topologies_and_names_the_variable(team, monkeypatch, tmp_
     same_name = rf"topology is nodes.toml {by} of \(\(0, 0.* on {pes} and nodes.toml {by} of \(\(0, 1.* on PE {last}: "
     bad_init(team, SettingError, same_name)
     monkeypatch.setenv("PENNYMPI_TOPOLOGY", together if me_last else apart)
-    with pennympi.init(team.comm, topology="auto", heap_bytes=16 << 20 if team.backend == "host" else None):
-        pass  # the variable has no effect then
+    with pennympi.init(team.comm, topology="auto", heap_bytes=16 << 20 if team.backend == "host" else None) as plain:
+        assert plain.pe_topology.node_of == team.pe_topology.node_of  # whatever the variable says
 
 
 def test_the_users_folders_follow_xdg(monkeypatch):

@@ -1,10 +1,8 @@
 """The time of a start, and the line that is printed if it is long: the library's timings, and its imports."""
 
 import os
-import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -15,8 +13,6 @@ from settled import settled
 import pennympi
 from pennympi.kernels.block import load, real, store
 from pennympi.wall_time import timed
-
-ROOT = Path(__file__).resolve().parents[2]
 
 
 def test_the_parts_of_the_wall_time_do_not_overlap():
@@ -46,9 +42,8 @@ print([name for name in ("numba", "h5py", "matplotlib", "llvmlite") if name in s
 
 
 def test_importing_the_library_loads_no_compiler(tmp_path):
-    env = {"PATH": "/usr/bin:/bin", "PENNYMPI_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
-    ended = subprocess.run([sys.executable, "-c", LOADED], env=env, cwd=ROOT, capture_output=True, text=True, timeout=60)
-    parts, modules = ended.stdout.splitlines()
+    ended = launch(1, "-c", LOADED, command=[sys.executable], env={"PENNYMPI_CACHE_DIR": str(tmp_path / "cache")})
+    parts, modules = ended.output.splitlines()
     assert parts == "['kernels: compiled', 'kernels: compiled by another process', 'kernels: found on disk']", ended
     assert modules == "[]"
 
@@ -97,11 +92,11 @@ print(len(refreshed))
 
 def test_machine_code_from_the_cache_needs_no_registries_of_numba(tmp_path):
     """These modules take longer to load than the rest of a start."""
-    env = os.environ | {"PENNYMPI_CACHE_DIR": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
     for _ in ("made", "loaded"):
-        ended = subprocess.run([sys.executable, "-c", REFRESHED], env=env, capture_output=True, text=True, timeout=120)
-        assert ended.returncode == 0, ended.stderr
-    assert ended.stdout == "0\n"
+        env = {"PENNYMPI_CACHE_DIR": str(tmp_path / "cache")}
+        ended = launch(1, "-c", REFRESHED, command=[sys.executable], env=env, limit_s=120)
+        assert ended.rc == 0, ended.output
+    assert ended.output == "0\n"
 
 
 def test_pes_that_share_a_core_are_named_once():

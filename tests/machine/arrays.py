@@ -31,7 +31,6 @@ class Arrays:
         return self.machine.memory.bytes[pe][address : address + ARRAY_BYTES]
 
     def draw(self, rng: Random, n: int) -> list[int]:
-        """Addresses of n arrays."""
         return rng.sample(self.symmetric + self.plain, n)
 
     def scribble(self, pe: int, address: int) -> None:
@@ -43,7 +42,6 @@ class Arrays:
             raise Fault(f"an array of PE {pe} was written after the call that it belonged to")
 
     def must_all_be_scribbled(self) -> None:
-        """``must_be_scribbled`` for all arrays of all PEs."""
         for pe in range(self.machine.n_pes):
             for at in self.symmetric + self.plain:
                 self.must_be_scribbled(pe, at)

@@ -13,8 +13,6 @@ SPARE = 4  # words allocated for each slot or PE: more than the two that kernels
 
 
 class Exchanges:
-    """The workspaces of a team's exchanges."""
-
     def __init__(self, team: Team):
         machine = self.machine = team.machine
         self.arrays, self.max_blocks = team.arrays, team.limits.max_blocks

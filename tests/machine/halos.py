@@ -48,7 +48,6 @@ def array_of(machine: Machine, grid: Decomposition, pe: int, address: int, dtype
 
 
 def new_field(machine: Machine, grid: Decomposition, dtype: Any) -> ArrayView:
-    """A field on every PE."""
     element = dtype_of(dtype)
     layout = layout_of(grid, 0, element.item_bytes)
     start = machine.memory.allocate(layout.number * element.item_bytes) + layout.first * element.item_bytes
@@ -93,7 +92,6 @@ class Halos:
         return np.random.default_rng(1000 * which + k).integers(0, 70, self.grid.shape).astype(self.dtypes[which])
 
     def write(self, pe: int, k: int) -> None:
-        """Set the own points of a PE."""
         whole, inner = own_part(self.grid, pe)
         for which in range(len(self.fields)):
             self.array(pe, which)[inner] = self.points(which, k)[whole]

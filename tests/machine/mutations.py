@@ -62,7 +62,6 @@ class Change(ast.NodeTransformer):
 
 
 def drop(node: ast.Expr, call: ast.Call) -> Any:
-    """Leave the call out."""
     return ast.copy_location(ast.Pass(), node)
 
 

@@ -5,18 +5,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any
 
-from pennympi.kernels import (
-    all_gather,
-    all_gatherv,
-    all_to_all,
-    all_to_allv,
-    allreduce,
-    broadcast,
-    exchange,
-    reduce,
-    reduce_scatter,
-    reduce_scatterv,
-)
+import collective_cases
+
+from pennympi.kernels import allreduce, exchange
 from pennympi.kernels.algorithm import Algorithm, Topology
 from pennympi.simulator.network import COPIED, NETWORKS, POINTER
 
@@ -26,17 +17,8 @@ from .halos import HALOS
 from .sweeps import SWEEPS
 from .team import Team, place_for, topology_of
 
-TABLES: dict[str, Mapping[str, Any]] = {
-    "allreduce": allreduce.TABLE,
+TABLES: dict[str, Mapping[str, Any]] = collective_cases.TABLES | {
     "allreduce planned": allreduce.PLANNED,
-    "all_gather": all_gather.TABLE,
-    "reduce_scatter": reduce_scatter.TABLE,
-    "broadcast": broadcast.TABLE,
-    "reduce": reduce.TABLE,
-    "all_to_all": all_to_all.TABLE,
-    "all_gatherv": all_gatherv.TABLE,
-    "reduce_scatterv": reduce_scatterv.TABLE,
-    "all_to_allv": all_to_allv.TABLE,
     "exchange": exchange.TABLE,
     "halo": HALOS,
     "sweeps": SWEEPS,
@@ -99,13 +81,7 @@ def mixtures(cases: Sequence[Case]) -> list[Case]:
     return [Case(tuple(several), *kind) for kind, several in algorithms.items() if len(several) > 1]
 
 
-def run(
-    case: Case,
-    seed: str,
-    calls: int = 6,
-    gives_up: bool = False,
-    quiet: bool = True,
-) -> None:
+def run(case: Case, seed: str, calls: int = 6, gives_up: bool = False, quiet: bool = True) -> None:
     """One program on one machine.  Raises Fault.
 
     gives_up: some wait ends before its time; PEs that return later must still return a right result, or none

@@ -139,7 +139,6 @@ class Sweeps:
         )
 
     def launches(self, pe: LaunchQueue, rng: Random) -> list[Launch]:
-        """A launch for each pass of a PE's calls."""
         me, (box, sides), n_dims = pe.me, self.bounds(pe.me), len(self.grid.shape)
         chunk, n_rows = rng.randint(1, 4), self.grid.own(pe.me)[0]
         at_sides = sides[6 - 2 * n_dims :]

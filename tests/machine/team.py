@@ -49,7 +49,6 @@ class Team:
         self._workspaces: dict[int, dict[str, int]] = {}
 
     def issue(self, streams: list[list[Launch]]) -> None:
-        """Issue a call to the streams of all PEs."""
         for pe, stream in zip(self.machine.pes, streams, strict=True):
             pe.issue(stream)
 
@@ -115,7 +114,6 @@ def allocated(
 
 
 def words(machine: Machine, n: int, first: int) -> int:
-    """Symmetric words on every PE."""
     at = machine.memory.allocate(8 * n)
     for pe in range(machine.n_pes):
         fill(machine, pe, at, [first] * n)
@@ -123,7 +121,6 @@ def words(machine: Machine, n: int, first: int) -> int:
 
 
 def fill(machine: Machine, pe: int, address: int, values: Any) -> None:
-    """Set words of a PE's memory."""
     for k, value in enumerate(values):
         machine.memory.words[pe][(address >> 3) + k] = value
 

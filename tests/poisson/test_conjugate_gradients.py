@@ -6,6 +6,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from halo_reference import own_of
 from mpi4py import MPI
 
 import pennympi
@@ -101,11 +102,7 @@ def test_numpys_answer(team, shape, periodic):
     if shape[0] < N_PES:
         return
     f = np.random.default_rng(7).standard_normal(shape)
-
-    def own(grid, problem):
-        return f[tuple(slice(first, first + n) for first, n in zip(grid.first, grid.own, strict=True))]
-
-    _, norms, whole = solved(team, problem, own)
+    _, norms, whole = solved(team, problem, lambda grid, problem: own_of(grid, f))
     expected, expected_norms = plain(problem, f)
     assert abs(len(norms) - len(expected_norms)) <= 1
     assert np.allclose(norms[:20], expected_norms[:20], rtol=1e-6, atol=1e-11)

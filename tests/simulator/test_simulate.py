@@ -66,52 +66,75 @@ def test_the_read_of_a_peer_after_a_barrier_is_no_race():
     assert pennympi.simulate(program, 3, 1.0)
 
 
-def test_two_puts_to_one_place():
-    def program(team):
-        x, y = team.full(4, float(team.me)), team.zeros(4)
-        if team.me:
-            team.put(y, x, 0)
-        team.barrier()
-
-    with pytest.raises(Race, match=r"written at .* and written at"):
-        pennympi.simulate(program, 3, 10)
+def two_puts_to_one_place(team):
+    x, y = team.full(4, float(team.me)), team.zeros(4)
+    if team.me:
+        team.put(y, x, 0)
+    team.barrier()
 
 
-def test_a_wait_that_nothing_ends():
-    def program(team):
-        words = team.signals(1)
-        if team.me == 1:
-            team.wait_signal(words, 3, source=0)
-
-    with pytest.raises(Deadlock, match=r"PE 1 in wait_signal.*to be at least 3, and it is 0"):
-        pennympi.simulate(program, 2, 10)
+def a_wait_that_nothing_ends(team):
+    words = team.signals(1)
+    if team.me == 1:
+        team.wait_signal(words, 3, source=0)
 
 
-def test_a_signal_that_nobody_waits_for():
-    def program(team):
-        x, y, words = team.zeros(4), team.zeros(4), team.signals(2)
-        team.put_signal(y, x, words[1:], 1, (team.me + 1) % team.n_pes)
-        team.barrier()
-
-    with pytest.raises(Unawaited, match=r"byte 8 of the array made at .*test_simulate.py:\d+ \(program\) on PE"):
-        pennympi.simulate(program, 2, 10)
+def a_signal_that_nobody_waits_for(team):
+    x, y, words = team.zeros(4), team.zeros(4), team.signals(2)
+    team.put_signal(y, x, words[1:], 1, (team.me + 1) % team.n_pes)
+    team.barrier()
 
 
-def test_pes_that_make_different_calls():
-    def program(team):
-        x = team.zeros(4)
-        team.allreduce(x, op="max" if team.me == 1 else "sum")
-
-    with pytest.raises(CollectiveMismatchError, match=r"sum.*max|max.*sum"):
-        pennympi.simulate(program, 3, 10)
+def different_calls(team):
+    x = team.zeros(4)
+    team.allreduce(x, op="max" if team.me == 1 else "sum")
 
 
-def test_a_program_that_leaves():
-    def program(team):
-        if team.me:
-            team.gather(1)
+def a_pe_that_leaves(team):
+    if team.me:
+        team.gather(1)
 
-    with pytest.raises((Deadlock, CollectiveMismatchError)):
+
+RUNS = []  # the PEs that have run
+
+
+def another_result_in_another_schedule(team):
+    RUNS.append(team.me)
+    return RUNS[-2:]
+
+
+def a_stream_that_does_not_wait(team):
+    x, y, fast = team.zeros(4), team.zeros(4), team.stream()
+    with team.stream():
+        x[:] = 1
+    team.put(y, x, team.me, stream=fast)
+
+
+def sent_beyond(ctx, x: Elements, pe: int):
+    put(ctx, x, x, 8, pe)
+
+
+def a_peer_that_the_team_does_not_have(team):
+    x = team.zeros(4)
+    team.kernel(sent_beyond)(1, x, team.n_pes)
+
+
+UNAWAITED = r"byte 8 of the array made at .*test_simulate.py:\d+ \(a_signal_that_nobody_waits_for\) on PE"
+WRONG = [  # (program, error, regular expression for its text)
+    (two_puts_to_one_place, Race, r"written at .* and written at"),
+    (a_wait_that_nothing_ends, Deadlock, r"PE 1 in wait_signal.*to be at least 3, and it is 0"),
+    (a_signal_that_nobody_waits_for, Unawaited, UNAWAITED),
+    (different_calls, CollectiveMismatchError, r"sum.*max|max.*sum"),
+    (a_pe_that_leaves, (Deadlock, CollectiveMismatchError), None),
+    (another_result_in_another_schedule, Differs, "the result of the program on PE"),
+    (a_stream_that_does_not_wait, Race, None),
+    (a_peer_that_the_team_does_not_have, Fault, r"PE 3 is outside this team of 3 PEs, at .*\(sent_beyond\)"),
+]
+
+
+@pytest.mark.parametrize(("program", "error", "text"), WRONG, ids=[program.__name__ for program, *_ in WRONG])
+def test_a_wrong_program(program, error, text):
+    with pytest.raises(error, match=text):
         pennympi.simulate(program, 3, 10)
 
 
@@ -132,21 +155,6 @@ def test_an_access_outside_an_array(symmetric, check):
         pennympi.simulate(program, 2, 10)
 
 
-def sent_beyond(ctx, x: Elements, pe: int):
-    put(ctx, x, x, 8, pe)
-
-
-def test_a_result_that_another_schedule_does_not_have():
-    order = []
-
-    def program(team):
-        order.append(team.me)
-        return list(order[-2:])
-
-    with pytest.raises(Differs, match="the result of the program on PE"):
-        pennympi.simulate(program, 3, 10)
-
-
 def test_what_a_program_raises_is_raised():
     def program(team):
         assert team.me != 1, "PE 1 is wrong"
@@ -154,26 +162,6 @@ def test_what_a_program_raises_is_raised():
     with pytest.raises(AssertionError, match="PE 1 is wrong") as error:
         pennympi.simulate(program, 2, 10)
     assert "on PE 1" in error.value.__notes__
-
-
-def test_a_stream_that_does_not_wait():
-    def program(team):
-        x, y, fast = team.zeros(4), team.zeros(4), team.stream()
-        with team.stream():
-            x[:] = 1
-        team.put(y, x, team.me, stream=fast)
-
-    with pytest.raises(Race):
-        pennympi.simulate(program, 2, 10)
-
-
-def test_a_peer_that_the_team_does_not_have():
-    def program(team):
-        x = team.zeros(4)
-        team.kernel(sent_beyond)(1, x, team.n_pes)
-
-    with pytest.raises(Fault, match=r"PE 2 is outside this team of 2 PEs, at .*\(sent_beyond\)"):
-        pennympi.simulate(program, 2, 10)
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=lambda case: case.name)

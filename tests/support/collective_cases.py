@@ -73,15 +73,12 @@ class Case:
         return (x,) if self.one_array else (x, None if out is x else out)
 
     def options(self, call):
-        """The named arguments of the call."""
         return ({"op": call.op} if self.reduces else {}) | ({"root": call.root} if self.rooted else {})
 
     def run(self, team, call, x, out, **named):
-        """Make the call."""
         return getattr(team, self.name)(*self.arrays(x, out), **self.options(call), **named)
 
     def plan(self, team, call, x, out, **named):
-        """Make a plan of the call."""
         return getattr(team, f"plan_{self.name}")(*self.arrays(x, out), **self.options(call), **named)
 
     def fresh(self, make, call):

@@ -22,6 +22,11 @@ def with_halos(grid, pe, points, corners, untouched):
     return np.where(comes, points[np.ix_(*indices)], untouched).astype(points.dtype)
 
 
+def own_of(grid, points):
+    """This PE's points of the whole grid.  grid: a ``pennympi.Grid``"""
+    return points[tuple(slice(first, first + n) for first, n in zip(grid.first, grid.own, strict=True))]
+
+
 def own_part(grid, pe):
     """Slices of PE pe's points in the whole grid, and in its array with halo."""
     first, own, halo = grid.first(pe), grid.own(pe), grid.halo

@@ -11,6 +11,7 @@ import threading
 import time
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -103,7 +104,8 @@ def launch(
         process.wait()
     alive = _wait_for_none(tag, 5 if rc is not None else 0)
     for pid in alive:  # only processes that carry this run's tag
-        _kill(pid)
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
     reader.join(5)
     return Ended(rc, "".join(text), seconds, ended, _shm() - before, alive)
 
@@ -153,16 +155,7 @@ def _tagged(tag: str) -> list[int]:
     pids = []
     for entry in os.listdir("/proc"):
         if entry.isdigit():
-            try:
+            with suppress(OSError):  # the process has ended, or belongs to another user
                 if f"LAUNCH_TAG={tag}".encode() in Path(f"/proc/{entry}/environ").read_bytes():
                     pids.append(int(entry))
-            except OSError:
-                pass  # the process has ended, or belongs to another user
     return pids
-
-
-def _kill(pid: int) -> None:
-    try:
-        os.kill(pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass

@@ -1,10 +1,20 @@
 """Values in NumPy and on the device of a team, compared bit by bit, since CuPy has no arithmetic for some dtypes."""
 
+from typing import NamedTuple
+
 import numpy as np
 import pytest
 
 from pennympi.errors import Unsupported
 from pennympi.kernels.allreduce import PLANNED, TABLE
+from pennympi.kernels.block import Elements
+
+
+class Row(NamedTuple):
+    """n elements at an address."""
+
+    address: Elements
+    n: int
 
 
 def to_numpy(x):

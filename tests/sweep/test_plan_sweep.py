@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from halo_reference import own_of
 from mpi4py import MPI
 from on_device import to_numpy, write
 from sweep_reference import FORMULAS, laplace, swept
@@ -58,11 +59,6 @@ def fill(grid, array, whole):
     write(array, own)
 
 
-def part(grid, whole):
-    """This PE's own points of the whole grid (shape)."""
-    return whole[tuple(slice(f, f + n) for f, n in zip(grid.first, grid.own, strict=True))]
-
-
 def check(team, case, periodic, engine, sweeps, norm="every"):
     formula, shape, dtype, (halo, depth) = FORMULAS[case], SHAPES[case], dtype_of(case), ENGINES[engine]
     numbers = formula.numbers
@@ -89,7 +85,7 @@ def check(team, case, periodic, engine, sweeps, norm="every"):
     right, norms = swept(formula.step, whole, sides, sweeps, numbers, kappa if numbers else None)
     result = to_numpy(plan.newest)[tuple(slice(h, h + n) for h, n in zip(grid.halo, grid.own, strict=True))]
     team.synchronize()
-    wrong = np.argwhere(result.view(f"u{result.itemsize}") != part(grid, right).view(f"u{result.itemsize}"))
+    wrong = np.argwhere(result.view(f"u{result.itemsize}") != own_of(grid, right).view(f"u{result.itemsize}"))
     right_norms = {"every": norms.tolist(), True: norms[-1:].tolist(), False: []}[norm]
     norms_of_plan = {"every": plan.norms, True: plan.norm, False: np.zeros(0)}[norm]
     by_pe = team.gather((len(wrong), wrong[:3].tolist(), to_numpy(norms_of_plan).tolist() == right_norms))
@@ -110,6 +106,26 @@ def test_same_bits_as_numpy(team, case, periodic, engine):
 @pytest.mark.parametrize("engine", ENGINES)
 def test_sweeps_and_norms(team, engine, sweeps, norm):
     check(team, "2-D", (True, False), engine, sweeps, norm)
+
+
+@pytest.mark.usefixtures("with_streams")
+@pytest.mark.parametrize("engine", ["plain", "blocked", "resident"])
+def test_many_calls(team, engine):
+    """A plan gives the right bits in each of 300 calls, which alternate between two starts."""
+    shape, periodic, sweeps = (96, 264), (True, False), 37
+    grid = team.grid(shape, dims=(0, 1), periodic=periodic, halo=2)
+    u, v = grid.zeros("float32"), grid.zeros("float32")
+    plan = grid.plan_sweep(laplace, u, v, sweeps, norm="every", engine=engine, depth=1 if engine == "plain" else 2)
+    starts = [np.pad(start_of(shape, "float32", seed)[0][1:-1, 1:-1], 1) for seed in range(2)]
+    rights = [own_of(grid, swept(laplace, start, periodic, sweeps)[0]).tobytes() for start in starts]
+    norms = set()
+    for k in range(300):
+        fill(grid, u, starts[k % 2])
+        team.barrier()
+        plan()
+        assert grid.interior(to_numpy(plan.newest)).tobytes() == rights[k % 2], k
+        norms.add((k % 2, to_numpy(plan.norms).tobytes()))
+    assert len(norms) == 2
 
 
 def test_errors_name_the_remedy(team):

@@ -7,6 +7,7 @@ import warnings
 
 import cupy
 import numpy as np
+from comm_calls import check, check_collectives
 from mpi4py import MPI
 
 import pennympi
@@ -19,56 +20,13 @@ me, size = comm.rank, comm.size
 SPACED = MPI.DOUBLE.Create_resized(0, 16).Commit()
 
 
-def check(array, want):
-    """array: of NumPy or CuPy"""
-    host = array if isinstance(array, np.ndarray) else array.get()
-    assert np.array_equal(host, want), (host[:9], want[:9])
-
-
-def each(n, module_of_x, module_of_out):
-    """n: elements of a part"""
-    data = [np.arange(n * size) + 1000.0 * rank for rank in range(size)]
-    total, x = sum(data), module_of_x.asarray(data[me].copy())
-    own, gathered = total[me * n : (me + 1) * n], np.concatenate([part[:n] for part in data])
-    moved = np.concatenate([part[me * n : (me + 1) * n] for part in data])
-
-    def new(n_elems=n * size):
-        array = module_of_out.zeros(n_elems)
-        array[:] = -1.0
-        return array
-
-    comm.Allreduce(x, out := new())
-    check(out, total)
-    comm.Allreduce([x, MPI.DOUBLE], [out := new(), n * size, MPI.DOUBLE])
-    check(out, total)
-    comm.Allreduce(MPI.IN_PLACE, out := module_of_out.asarray(data[me].copy()))
-    check(out, total)
-    comm.Reduce(x, out := new(), root=size - 1)
-    check(out, total if me == size - 1 else np.full(n * size, -1.0))
-    comm.Reduce_scatter_block(x, out := new(n))
-    check(out, own)
-    comm.Reduce_scatter_block(MPI.IN_PLACE, out := module_of_out.asarray(data[me].copy()))
-    check(out[:n], own)
-    comm.Reduce_scatter(x, out := new(n), [n] * size)
-    check(out, own)
-    comm.Allgather(x[:n], out := new())
-    check(out, gathered)
-    comm.Alltoall(x, out := new())
-    check(out, moved)
-    comm.Alltoallv([x, [n] * size], [out := new(), [n] * size])
-    check(out, moved)
-    starts = [2 * n * (size - 1 - rank) + 1 for rank in range(size)]
-    comm.Allgatherv(x[:n], [out := new(2 * n * size + 1), ([n] * size, starts), MPI.DOUBLE])
-    want = np.full(2 * n * size + 1, -1.0)
-    for rank, start in enumerate(starts):
-        want[start : start + n] = data[rank][:n]
-    check(out, want)
-    comm.Allgatherv(x[:n], [out := new(2 * n * size), [n] * size, None, SPACED])
+def with_gaps(n, module, module_of_out):
+    """A result with gaps, and a collective that no team has.  n: elements of a part"""
+    x, gathered = module.asarray(np.arange(n) + 1000.0 * me), np.add.outer(1000.0 * np.arange(size), np.arange(n)).ravel()
+    comm.Allgatherv(x, [out := module_of_out.asarray(np.full(2 * n * size, -1.0)), [n] * size, None, SPACED])
     check(out[::2], gathered)
     check(out[1::2], np.full(n * size, -1.0))
-    comm.Bcast([y := module_of_x.asarray(data[me].copy()), n, MPI.DOUBLE], size - 1)
-    check(y, np.concatenate([data[-1][:n], data[me][n:]]))
-    comm.Gather(x[:n], out := new(), 0)
+    comm.Gather(x, out := module_of_out.asarray(np.full(n * size, -1.0)), 0)
     check(out, gathered if me == 0 else np.full(n * size, -1.0))
 
 
@@ -103,8 +61,9 @@ def flat_arrays_on_a_gpu():
 
 
 for n in (1, 3000):
-    each(n, *((np, cupy) if me == 0 else (cupy, cupy)))
-    each(n, *((cupy, np) if me == 0 else (cupy, cupy)))
+    for module, module_of_out in ((np, cupy), (cupy, np)) if me == 0 else ((cupy, cupy),) * 2:
+        check_collectives(comm, n, module, module_of_out)
+        with_gaps(n, module, module_of_out)
     begun(n)
 flat_arrays_on_a_gpu()
 print("right\n", end="", flush=True)

@@ -25,11 +25,7 @@ def down_for_two_seconds():
     link("up")
 
 
-STRIKES = {
-    "none": lambda: None,
-    "down": lambda: link("down"),
-    "down-2": down_for_two_seconds,
-}
+STRIKES = {"none": lambda: None, "down": lambda: link("down"), "down-2": down_for_two_seconds}
 
 
 def left_on(host):
