@@ -32,8 +32,8 @@ class Clock:
 
     def tick(self) -> None:
         """Let the actor's time go on."""
-        self.time = self.clocks.next_time(self.component)
-        self.seen[self.component] = self.time
+        self.clocks.times[self.component] += 1
+        self.time = self.seen[self.component] = self.clocks.times[self.component]
 
     def acquire(self, seen: Seen | None) -> None:
         """Order the following accesses after everything before a release."""
@@ -50,26 +50,18 @@ class Clock:
 class Clocks:
     """The components of a machine, and the clocks that its synchronisation words carry.
 
+    times: present time of each component
     words: {(PE, address) of a signal, a lock, a counter or a packet: what an actor that acquires it has seen}
     """
 
     def __init__(self) -> None:
         self._components: dict[Hashable, int] = {}
-        self._times = [0] * CAPACITY
+        self.times = [0] * CAPACITY
         self.words: dict[tuple[int, int], Seen] = {}
 
     def component(self, name: Hashable) -> int:
         """The component of the actors with a name, of which only one runs at a time."""
         return self._components.setdefault(name, len(self._components) % CAPACITY)
-
-    def next_time(self, component: int) -> int:
-        """The next time of a component."""
-        self._times[component] += 1
-        return self._times[component]
-
-    def publish(self, pe: int, address: int, seen: Seen) -> None:
-        """Let a word carry ``seen`` in place of its previous clock."""
-        self.words[pe, address] = seen
 
     def exchange(self, clock: Clock, pe: int, address: int) -> None:
         """Order an actor that reads and writes a word atomically."""

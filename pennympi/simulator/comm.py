@@ -19,9 +19,7 @@ class Comm:
     """
 
     def __init__(self, machine: Machine, pes: Sequence[int]):
-        self.pes = pes
-        self._group, self._meetings = Group(machine, pes), Counter[int]()
-        self._machine = machine
+        self._machine, self.pes, self._group = machine, pes, Group(machine, pes)
         self._teams: list[Group] = []
         self._inits = Counter[int]()
         self._parts: dict[Any, Comm] = {}  # {(number of the call of Split, colour): its result}
@@ -49,7 +47,7 @@ class Comm:
         arguments = self._gather((color, key), "Split")
         order = sorted(range(self.size), key=lambda k: (arguments[k][1], k))
         pes = [self.pes[k] for k in order if arguments[k][0] == color]
-        return self._parts.setdefault((self._meetings[self.rank], color), Comm(self._machine, pes))
+        return self._parts.setdefault((self._group.n_meetings[self.rank], color), Comm(self._machine, pes))
 
     def Get_rank(self) -> int:
         return self.rank
@@ -93,10 +91,8 @@ class Comm:
         """Do nothing."""
 
     def _gather(self, obj: Any, what: str) -> list[Any]:
-        me = self.rank
-        self._meetings[me] += 1
-        self._group.enter(me, self._meetings[me] - 1, what)
-        return self._group.gather(me, self._meetings[me], obj, f"{what} of the communicator")
+        self._group.enter(self.rank, what)
+        return self._group.gather(self.rank, obj, f"{what} of the communicator")
 
     def __getattr__(self, name: str) -> Any:
         raise Unsupported(

@@ -1,7 +1,7 @@
 """The machine: PEs that run programs and launches under a scheduler."""
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextvars import Context, copy_context
 from random import Random
 from typing import NamedTuple
@@ -49,10 +49,6 @@ class LaunchQueue:
         self.seen: Seen | None = None
         self._end: Seen | None = None
         self._dispatched, self._ended = 0, 0  # blocks of the first launch
-
-    def issue(self, launches: Sequence[Launch]) -> None:
-        """Append launches to the stream."""
-        self.launches.extend(launches)
 
     def push(self, launch: Launch) -> None:
         """Append a launch to the stream, and start it if no launch runs."""

@@ -8,7 +8,7 @@ from greenlet import getcurrent
 from numpy.lib.stride_tricks import as_strided
 
 from ..arrays.array_view import ArrayView
-from ..arrays.dtypes import DType
+from ..arrays.dtypes import TABLE, DType
 from ..errors import SymmetricHeapExhausted
 from ..host.runtime import arrays
 from .clocks import Clock, merged
@@ -19,18 +19,8 @@ from .shadow import READ
 from .streams import Streams
 from .team_array import TeamArray, plain
 
+BYTE = TABLE["uint8"]
 WORD_BYTES = 8
-
-
-class HostAccess:
-    """The actor of an access by the host in a stream."""
-
-    def __init__(self, clock: Clock, line: int):
-        self.clock, self._line = clock, line
-
-    def line(self) -> int:
-        """Number of the program's line."""
-        return self._line
 
 
 class Heap:
@@ -96,12 +86,7 @@ class Heap:
     def copy_in(self, address: int, data: Any) -> None:
         """Copy an array to an address; the program waits for the copy."""
         data = np.ascontiguousarray(plain(data))
-        self.fill(self._bytes_at(address, data.nbytes), data.reshape(-1).view(np.uint8))
-
-    def _bytes_at(self, address: int, nbytes: int) -> TeamArray:
-        array = np.ndarray((nbytes,), np.uint8, self._memory.bytes[self._pe].data, address).view(TeamArray)
-        array.heap = self
-        return array
+        self.fill(self.view(address, (data.nbytes,), BYTE), data.reshape(-1).view(np.uint8))
 
     def fill(self, view: Any, value: Any) -> None:
         """Set every element of an array; the program waits until it is done."""
@@ -142,7 +127,8 @@ class Heap:
     def close(self, kept: Collection[int]) -> None:
         """Store the final content of the arrays."""
         for address in sorted(kept):
-            self._machine.results[self._pe, address] = self._memory.whole(self._pe, address).tobytes()
+            held = self._memory.object_at(self._pe, address, 0)
+            self._machine.results[self._pe, address] = self._memory.bytes[self._pe][held.start : held.stop].tobytes()
 
     def wait_for_current(self) -> None:
         """Wait until all launches of the current stream have run."""
@@ -158,9 +144,9 @@ class Heap:
         launches = self._streams.current().launches
         program.wait_for(launches)
         clock = Clock(self._memory.clocks, (launches, "host"), launches.seen, program.clock.release())
-        actor = HostAccess(clock, program.line())
+        line = program.line()
         for array, kind in used:
-            self._note(actor, array, kind)
+            self._note(clock, line, array, kind)
         result = run()
         launches.seen = merged(launches.seen, clock.seen)
         if not isinstance(result, np.ndarray) and all(kind == READ for _, kind in used):
@@ -168,7 +154,7 @@ class Heap:
         program.pause()
         return result
 
-    def _note(self, actor: HostAccess, array: TeamArray, kind: int) -> None:
+    def _note(self, clock: Clock, line: int, array: TeamArray, kind: int) -> None:
         """Record an access to an array with any strides."""
         address = int(array.__array_interface__["data"][0])
         pe = next((pe for pe, start in enumerate(self._starts) if 0 <= address - start < self._memory.size), None)
@@ -178,8 +164,8 @@ class Heap:
         low = address - self._starts[pe] - whole.start
         shadow = self._memory.shadow(pe, whole)
         if array.nbytes == whole.stop - whole.start:
-            shadow.note(actor.clock, actor.line(), kind, 0, array.nbytes)
+            shadow.note(clock, line, kind, 0, array.nbytes)
             return
         shape, strides = (*array.shape, array.itemsize), (*(8 * stride for stride in array.strides), 8)
         reads, writes = (as_strided(last[low:], shape, strides) for last in shadow.last)
-        shadow.note_all(actor.clock, actor.line(), kind, reads, writes)
+        shadow.note_all(clock, line, kind, reads, writes)

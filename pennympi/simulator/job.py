@@ -27,6 +27,7 @@ class Group:
 
     pes:         numbers of the PEs in the machine, by their numbers in the group
     allocations: addresses of the team's memory, in order;  releases: {address: number of PEs that have released it}
+    n_meetings:  {PE: number of its meetings}
     """
 
     def __init__(self, machine: Machine, pes: Sequence[int]):
@@ -34,11 +35,15 @@ class Group:
         self.allocations: list[int] = []
         self.releases = Counter[int]()
         self._calls: list[tuple[str, int, int]] = []  # text, and PE and line of the first PE that made the call
+        self._n_calls = Counter[int]()  # {PE: number of its calls}
         self._meetings: dict[int, Meeting] = {}
+        self.n_meetings = Counter[int]()
 
-    def enter(self, pe: int, number: int, text: str) -> None:
-        """Note that a PE makes its call of this number.  Raises CollectiveMismatchError if another PE's call differs."""
+    def enter(self, pe: int, text: str) -> None:
+        """Note that a PE makes its next call.  Raises CollectiveMismatchError if another PE's call differs."""
         program: Any = getcurrent()
+        number = self._n_calls[pe]
+        self._n_calls[pe] += 1
         line, lines = program.line(), self.machine.memory.lines
         if number == len(self._calls):
             self._calls.append((text, pe, line))
@@ -49,9 +54,11 @@ class Group:
                 f"{lines.text(first_line)} is {first}: the PEs of a team make the same calls in the same order"
             )
 
-    def gather(self, pe: int, number: int, obj: Any, what: str) -> list[Any]:
-        """The objects of all PEs for the meeting of this number."""
+    def gather(self, pe: int, obj: Any, what: str) -> list[Any]:
+        """The objects of all PEs for their next meeting."""
         program: Any = getcurrent()
+        self.n_meetings[pe] += 1
+        number = self.n_meetings[pe]
         meeting = self._meetings.setdefault(number, Meeting())
         meeting.brought[pe] = pickle.dumps(obj, pickle.HIGHEST_PROTOCOL)
         meeting.seen = merged(meeting.seen, program.clock.release())
@@ -73,12 +80,11 @@ class Control:
         self.processes = [Process(f"node {node}", pe, f"node {node}") for pe, node in enumerate(node_of)]
         self.pes = [pe for pe, node in enumerate(node_of) if node == node_of[me]]
         self.local, self.n_local, self.machine_pes = self.pes.index(me), len(self.pes), self.pes
-        self._me, self._group, self._calls, self._machine = me, group, 0, machine
+        self._me, self._group, self._machine = me, group, machine
 
     def enter(self, text: str) -> None:
         """Enter a collective call."""
-        self._group.enter(self._me, self._calls, text)
-        self._calls += 1
+        self._group.enter(self._me, text)
         self.write_down(text)
 
     def write_down(self, text: str) -> None:
@@ -91,15 +97,14 @@ class SimulatedJob:
 
     def __init__(self, machine: Machine, me: int, group: Group, comm: Any):
         self.me, self.n_pes, self.comm, self.own_comm = me, group.n_pes, comm, comm
-        self.timeout_s, self._group, self._meetings = 60.0, group, 0
+        self.timeout_s, self._group = 60.0, group
         self.control = Control(machine, me, group)
         self.processes: Sequence[Process] = self.control.processes
 
     def gather(self, obj: Any, what: str) -> list[Any]:
         """Every PE's ``obj``, in order of PE.  Raises as ``pennympi.job.job.Job.gather``."""
         self.control.enter(what)
-        self._meetings += 1
-        return self._group.gather(self.me, self._meetings, obj, what)
+        return self._group.gather(self.me, obj, what)
 
     def rendezvous(self, what: str) -> None:
         """Wait for every PE."""

@@ -1,12 +1,11 @@
 """Entries of streams, the blocks of launches, and their warps as fibers."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..compile.bind import is_tagged
 from ..kernels.block import POISON
 from .clocks import Clock, Seen, merged
 from .faults import Fault, OutOfBounds
@@ -18,12 +17,7 @@ from .network import Stores
 if TYPE_CHECKING:
     from .device import LaunchQueue, Machine
 
-DTYPES = {
-    "int64": (np.dtype("int64"), np.dtype("int64")),
-    "float32": (np.dtype("float32"), np.dtype("float32")),
-    "float16": (np.dtype("float16"), np.dtype("float32")),
-    "byte": (np.dtype("uint8"), np.dtype("uint8")),
-}  # name: (elements, partials)
+WORDS = np.dtype("int64"), np.dtype("int64")
 COMPONENTS = 16  # components of clocks that the blocks of a stream use in turn
 
 
@@ -32,8 +26,8 @@ class Launch:
     """An entry of a stream.
 
     what:   name in messages;  kernel: a kernel, or a function of the host or a copy engine;  args: its arguments
-    dtype:  a name of ``DTYPES``, or the dtypes of elements and partials;  op: op of its reduction
-    tagged: whether a kernel's epochs carry the call's tag; None: not a kernel;  known: {name: number} of its call
+    dtypes: dtypes of elements and partials;  op: op of its reduction
+    tagged: whether a kernel's epochs carry the call's tag; None: not a kernel
     begin:  called when its turn comes;  end: called when all its blocks have ended
     line:   line of the program that launched it;  seen: what the program had seen at the launch
     pes:    the PEs of its team, by their numbers in the team; None: all
@@ -43,21 +37,14 @@ class Launch:
     kernel: Callable[..., Any]
     args: Sequence[Any] = ()
     blocks: int = 1
-    dtype: str | tuple[Any, Any] = "int64"
+    dtypes: tuple[Any, Any] = WORDS
     op: str = "sum"
     begin: Callable[[], None] | None = None
     end: Callable[[], None] | None = None
     tagged: bool | None = None
-    known: dict[str, int] = field(default_factory=dict)
     line: int = UNKNOWN
     seen: Seen | None = None
     pes: Sequence[int] | None = None
-
-    @classmethod
-    def of(cls, what: str, kernel: Callable[..., Any], args: Sequence[Any], *more: Any, **named: Any) -> "Launch":
-        """The launch of a kernel with these arguments; ``ctx``, the PE's number, is the first."""
-        named["tagged"] = is_tagged(kernel)
-        return cls(what, kernel, args, *more, **named)
 
 
 class Block:
@@ -141,9 +128,7 @@ class Warp(Fiber):
         super().__init__(block.machine, block.pe, self._body)
         self.gr_context = block.machine.context.copy()
         self.block, self.number, self.launch, self.wanted = block, number, block.launch, 0
-        dtype = block.launch.dtype
-        dtypes: tuple[Any, Any] = DTYPES[dtype] if isinstance(dtype, str) else dtype
-        self.item, self.partial = dtypes
+        self.item, self.partial = block.launch.dtypes
         self.op = block.launch.op
         self.pes = range(self.machine.n_pes) if block.launch.pes is None else block.launch.pes
         turn = (block.stream, block.index % COMPONENTS, number)

@@ -2,26 +2,20 @@
 
 import os
 import sys
+from functools import cache
 from types import FrameType
 
-_LIBRARY = os.path.dirname(os.path.dirname(__file__)) + os.sep
 UNKNOWN = 0
+_LIBRARY = os.path.dirname(os.path.dirname(__file__))
+_FOLDERS = (_LIBRARY, os.path.join(_LIBRARY, "kernels"), os.path.dirname(os.__file__))
+_ROOTS = tuple(os.path.realpath(folder) + os.sep for folder in _FOLDERS)
 
 
 class Lines:
     """Lines of programs and kernels, and their numbers."""
 
     def __init__(self) -> None:
-        self._numbers: dict[tuple[str, int, str], int] = {("", 0, ""): UNKNOWN}
-        self._places = [("", 0, "")]
-
-    def number(self, place: tuple[str, int, str]) -> int:
-        """The number of a line."""
-        number = self._numbers.get(place)
-        if number is None:
-            number = self._numbers[place] = len(self._places)
-            self._places.append(place)
-        return number
+        self._numbers: dict[tuple[str, int, str], int] = {("", 0, ""): UNKNOWN}  # {(file, line, function): number}
 
     def current(self) -> int:
         """The innermost running line that is not in the library."""
@@ -31,30 +25,21 @@ class Lines:
         """The innermost line outside the library, in a frame or in its callers."""
         while frame is not None:
             if not is_library(frame.f_code.co_filename):
-                return self.number((frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
+                place = frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name
+                return self._numbers.setdefault(place, len(self._numbers))
             frame = frame.f_back
         return UNKNOWN
 
     def text(self, number: int) -> str:
         """A text such as "exchange.py:12 (in halo)"."""
-        filename, line, within = self._places[number]
+        filename, line, within = list(self._numbers)[number]
         return f"{shortened(filename)}:{line} ({within})" if filename else "the library"
 
 
-_known: dict[str, bool] = {}
-
-
+@cache
 def is_library(filename: str) -> bool:
     """Whether a file belongs to the library, or to Python."""
-    known = _known.get(filename)
-    if known is None:
-        inside = os.path.realpath(filename).startswith(_ROOTS) or filename.startswith("<frozen")
-        known = _known[filename] = inside
-    return known
-
-
-_FOLDERS = (_LIBRARY, os.path.join(_LIBRARY, "kernels"), os.path.dirname(os.__file__))
-_ROOTS = tuple(os.path.realpath(folder) + os.sep for folder in _FOLDERS)
+    return os.path.realpath(filename).startswith(_ROOTS) or filename.startswith("<frozen")
 
 
 def shortened(filename: str) -> str:

@@ -106,14 +106,6 @@ class Memory:
         k = bisect_right(objects, address, key=lambda obj: obj.start)
         return objects[k] if k < len(objects) else None
 
-    def view(self, pe: int, address: int, nbytes: int) -> Bytes:
-        """The bytes at an address of PE ``pe``, which may be in another PE's memory.  Raises OutOfBounds."""
-        pe, address = located(pe, address)
-        obj = self.object_at(pe, address, nbytes)
-        if obj.bytes is None:
-            return self.bytes[pe][address : address + nbytes]
-        return obj.bytes[address - obj.start : address - obj.start + nbytes]
-
     def shadow(self, pe: int, obj: Object) -> Shadow:
         """The accesses to an object on a PE."""
         shadow = obj.shadows.get(pe)
@@ -123,7 +115,10 @@ class Memory:
         return shadow
 
     def access(self, actor: Any, kind: int, pe: int, address: int, nbytes: int) -> Bytes:
-        """``view``, after a check that this access is ordered.  Raises OutOfBounds, Race."""
+        """The bytes at an address of PE ``pe``, which may be in another PE's memory.  Raises OutOfBounds, Race.
+
+        actor: the actor whose access must be ordered after earlier ones; None: it was checked before
+        """
         if nbytes <= 0:
             return self.bytes[pe][:0]
         pe, address = located(pe, address)
@@ -184,7 +179,7 @@ class Memory:
 
     def free(self, address: int) -> None:
         """Free an object."""
-        self._objects[bisect_right(self._starts, address) - 1].lives = False
+        self.object_at(0, address, 0).lives = False
 
     @property
     def free_bytes(self) -> int:
@@ -199,11 +194,6 @@ class Memory:
     def knows(self, pe: int, address: int) -> bool:
         """Whether an address lies in an array of the process that a PE has passed."""
         return any(obj.start <= address < obj.stop for obj in self._of_process[pe])
-
-    def whole(self, pe: int, address: int) -> Bytes:
-        """All bytes of the object that begins at an address."""
-        obj = self._objects[bisect_right(self._starts, address) - 1]
-        return self.bytes[pe][obj.start : obj.stop]
 
     def share(self, pe: int, address: int, shared: bool) -> None:
         """Allow or forbid puts that start from a plain array."""

@@ -164,16 +164,16 @@ class Network:
 
     def land(self, pe: int, dst: int, data: np.ndarray, packet_seen: Seen | None) -> None:
         """Make data visible.  packet_seen: for a packet, what an actor that reads its epoch has then seen"""
-        self.memory.view(pe, dst, len(data))[:] = data
+        self.memory.access(None, WRITE, pe, dst, len(data))[:] = data
         if packet_seen is not None:
-            self.memory.clocks.publish(pe, dst, packet_seen)
+            self.memory.clocks.words[pe, dst] = packet_seen
             self.scheduler.wake(("line", pe))
 
     def set_word(self, actor: Any, pe: int, address: int, value: int) -> None:
         """Make a signal word visible.  Raises Race if nothing orders this signal after the word's previous value."""
         self.memory.write(actor, pe, address, 8)
         self.memory.store(pe, address, value)
-        self.memory.clocks.publish(pe, address, actor.clock.release())
+        self.memory.clocks.words[pe, address] = actor.clock.release()
         self.unseen[pe, address] = actor.line()
         self.scheduler.wake((pe, address))
 

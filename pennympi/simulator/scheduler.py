@@ -65,8 +65,7 @@ class Scheduler:
 
     def wake(self, key: Any) -> None:
         """Let the actors that wait for ``key`` poll again."""
-        for actor in self._sleeping.pop(key, ()):
-            self.ready.append(actor)
+        self.ready += self._sleeping.pop(key, ())
 
     def wake_all(self) -> None:
         """Let all actors poll again."""

@@ -7,6 +7,7 @@ Each run has a new seed, which a failure names; PENNYMPI_MACHINE_SEED repeats a 
 from random import Random
 
 import pytest
+from machine.launching import KernelLaunch
 from machine.program import PROGRAMS, SYMMETRIC, Case, all_cases, mixtures, run
 from seed import SEED
 
@@ -14,7 +15,6 @@ from pennympi.kernels.algorithm import Topology
 from pennympi.kernels.block import fence, put, signal, wait
 from pennympi.simulator.device import Machine
 from pennympi.simulator.faults import Fault
-from pennympi.simulator.launches import Launch
 from pennympi.simulator.network import COPIED, IN_ORDER
 
 SENT = 3  # words
@@ -71,7 +71,7 @@ def finds_all(seed):
     words, flag = machine.memory.allocate(8 * SENT), machine.memory.allocate(8)
     machine.memory.bytes[0][words : words + 8 * SENT] = 1
     for pe in machine.pes:
-        pe.issue([Launch.of("relayed", relayed, (pe.me, words, flag))])
+        pe.launches += [KernelLaunch("relayed", relayed, (pe.me, words, flag))]
     machine.pes[2].launches[0].end = lambda: found.append(machine.memory.bytes[2][words : words + 8 * SENT].all())
     machine.run()
     return found[0]

@@ -29,7 +29,7 @@ def bytes_by_rail(name, topology, count):
     plan = algorithm.plan(count, 4, 4, topology, LIMITS)
     src, out = (team.machine.memory.allocate(4 * count) for _ in range(2))
     for pe in team.machine.pes:
-        pe.issue([team.launch(name, algorithm, plan, "float32", pe.me, name, src=src, out=out, n_elems=count)])
+        pe.launches += [team.launch(name, algorithm, plan, "float32", pe.me, name, src=src, out=out, n_elems=count)]
     with team.noted(name):
         team.machine.run()
     sent = team.machine.network.sent

@@ -4,13 +4,13 @@ from random import Random
 
 import numpy as np
 import pytest
+from machine.launching import KernelLaunch
 from machine.team import place_for
 from seed import SEED
 
 from pennympi.kernels.block import block, is_leader, write_epoch
 from pennympi.kernels.in_kernel import GridBarrier, add_to_bins, all_sum, grid_barrier_words, last_grid_barrier, no_bins
 from pennympi.simulator.device import Machine
-from pennympi.simulator.launches import Launch
 from pennympi.simulator.network import NETWORKS
 
 PROGRAMS, BARRIERS = 12, 3
@@ -42,7 +42,8 @@ def run(network, seed):
     for pe in machine.pes:
         pe.slots = n_blocks[pe.me]
         place = GridBarrier(pe.me, n_pes, 1, memory)
-        pe.issue([Launch.of(f"launch {k}", summed, (pe.me, place, out), pe.slots) for k, out in enumerate(outs)])
+        for k, out in enumerate(outs):
+            pe.launches.append(KernelLaunch(f"launch {k}", summed, (pe.me, place, out), pe.slots))
     machine.run()
     for k, out in enumerate(outs):
         barriers = range(k * BARRIERS, (k + 1) * BARRIERS)

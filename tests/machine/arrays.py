@@ -8,8 +8,9 @@ import numpy as np
 
 from pennympi.simulator.device import Machine
 from pennympi.simulator.faults import Fault
-from pennympi.simulator.launches import DTYPES
 from pennympi.simulator.memory import SCRIBBLE
+
+from .launching import DTYPES
 
 ARRAY_BYTES = 1 << 16  # of each array of a user
 ARRAYS = 5  # number of symmetric arrays, and of plain arrays

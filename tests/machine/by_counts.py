@@ -8,9 +8,10 @@ from parts import end_of, starts_of
 
 from pennympi.kernels.algorithm import Algorithm
 from pennympi.simulator.device import Machine
-from pennympi.simulator.launches import DTYPES, Launch
+from pennympi.simulator.launches import Launch
 
 from .arrays import Held, values
+from .launching import DTYPES
 from .team import Team, fill
 
 BY_COUNTS = ("all_gatherv", "reduce_scatterv", "all_to_allv")

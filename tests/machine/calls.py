@@ -4,10 +4,11 @@ import numpy as np
 from greenlet import getcurrent
 
 from pennympi.kernels.algorithm import Algorithm
-from pennympi.simulator.launches import DTYPES, Launch
+from pennympi.simulator.launches import Launch
 
 from .arrays import Held, values
 from .by_counts import BY_COUNTS, by_counts
+from .launching import DTYPES
 from .team import Team, prepared
 
 

@@ -23,6 +23,7 @@ from pennympi.stencil.grid.layout import layout_of
 from pennympi.stencil.grid.messages import Ways, messages_of
 
 from .arrays import must_be
+from .launching import KernelLaunch
 from .team import allocated, fill, tagged, words
 
 UNTOUCHED = 77
@@ -117,8 +118,9 @@ def exchanged(machine: Machine, rng: Random) -> list[Callable[[], None]]:
             parts = min(halo.n_rows, pe.slots)  # all blocks of an exchange run at once
             if parts:
                 blocks = rng.choice((parts, rng.randint(1, parts)))
-                pe.issue([Launch.of(f"exchange {k}", exchange.exchange_halos, (pe.me, halo, work), blocks, begin=write)])
-            pe.issue([Launch(f"read {k}", halos.read, (pe.me, k), begin=None if parts else write)])
+                args = pe.me, halo, work
+                pe.launches.append(KernelLaunch(f"exchange {k}", exchange.exchange_halos, args, blocks, begin=write))
+            pe.launches.append(Launch(f"read {k}", halos.read, (pe.me, k), begin=None if parts else write))
     return []
 
 

@@ -12,7 +12,7 @@ from pennympi.kernels.sweep import exchanging, resident
 from pennympi.kernels.sweep.norm import LEVEL_BYTES
 from pennympi.kernels.sweep.records import Box, Cut, Pass, SweepFields
 from pennympi.simulator.device import LaunchQueue, Machine
-from pennympi.simulator.implementations import by_one_warp
+from pennympi.simulator.implementations import IMPLEMENTATIONS, any_warp
 from pennympi.simulator.launches import Launch
 from pennympi.stencil.grid.decomposition import Decomposition, factorings, with_halo
 from pennympi.stencil.grid.messages import points_of
@@ -20,6 +20,7 @@ from pennympi.stencil.on_gpu.chunks import chunk_at, cut_into_chunks, pass_launc
 
 from .arrays import must_be
 from .halos import array_of, halos_of, new_field
+from .launching import KernelLaunch
 from .team import words
 
 WORD = np.dtype("int64")
@@ -73,7 +74,8 @@ def pass_over(grid: Decomposition, order: Cut | None = None) -> Callable[..., No
                 array(fields.new)[index][own[-1]] = old[index][own[-1]]
             b.pause()
 
-    return by_one_warp(sweeps)
+    any_warp(sweeps)
+    return IMPLEMENTATIONS.pop("sweeps")
 
 
 class Sweeps:
@@ -134,7 +136,7 @@ class Sweeps:
         fields = SweepFields(self.fields[1].address, self.fields[0].address, 0, 0, 0)  # the pass knows the grid's pitch
         halos = [one[pe] for one in self.halos]
         args = (pe, resident.SweepCall(fields, box, sides, 0, self.words, 0), self.passes, *halos)
-        return Launch.of(
+        return KernelLaunch(
             "sweeps", resident.resident_kernel(pass_over(self.grid)), args, begin=lambda: self.write(pe, call)
         )
 
@@ -163,7 +165,7 @@ class Sweeps:
                 at, halo = counters[k % 2], self.halos[k % 2][me]
                 args += (exchanging.PassExchange(halo, *waits, at, at + WORD.itemsize),)
             begin = partial(self.write, me, call) if k == 0 else None
-            launches.append(Launch.of(f"pass {k}", kernel, args, order.n_chunks, begin=begin))
+            launches.append(KernelLaunch(f"pass {k}", kernel, args, order.n_chunks, begin=begin))
         return launches
 
     def own(self, pe: int) -> tuple[slice, ...]:
@@ -209,7 +211,7 @@ def called(machine: Machine, rng: Random) -> list[Callable[[], None]]:
     """Two calls; the second one begins while neighbours are in the first one."""
     sweeps = Sweeps(machine, rng)
     for pe in machine.pes:
-        pe.issue([sweeps.launch(pe.me, call) for call in range(CALLS)])
+        pe.launches += [sweeps.launch(pe.me, call) for call in range(CALLS)]
     return [sweeps.check]
 
 
@@ -217,7 +219,7 @@ def called_in_passes(machine: Machine, rng: Random) -> list[Callable[[], None]]:
     """The same, with a launch for each pass."""
     sweeps = Sweeps(machine, rng)
     for pe in machine.pes:
-        pe.issue(sweeps.launches(pe, rng))
+        pe.launches += sweeps.launches(pe, rng)
     return [sweeps.check]
 
 

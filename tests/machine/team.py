@@ -14,10 +14,11 @@ from pennympi.kernels.algorithm import Algorithm, Limits, Plan, Topology
 from pennympi.kernels.block import EPOCH_BITS
 from pennympi.kernels.plans import VECTOR_ELEMS
 from pennympi.simulator.device import Machine
-from pennympi.simulator.launches import DTYPES, Launch
+from pennympi.simulator.launches import Launch
 from pennympi.simulator.network import COPIED, POINTER
 
 from .arrays import Arrays
+from .launching import DTYPES, KernelLaunch
 
 FIRST_EPOCHS = (0, 7)
 MAX_BLOCKS = 4
@@ -50,7 +51,7 @@ class Team:
 
     def issue(self, streams: list[list[Launch]]) -> None:
         for pe, stream in zip(self.machine.pes, streams, strict=True):
-            pe.issue(stream)
+            pe.launches += stream
 
     @contextmanager
     def noted(self, text: str) -> Any:
@@ -125,13 +126,13 @@ def fill(machine: Machine, pe: int, address: int, values: Any) -> None:
         machine.memory.words[pe][(address >> 3) + k] = value
 
 
-def prepared(what: str, kernel: Any, blocks: int, dtype: str, known: dict[str, int]) -> Launch:
+def prepared(what: str, kernel: Any, blocks: int, dtype: str, known: dict[str, int]) -> KernelLaunch:
     """A launch with its arguments, and the fields of its records, by name."""
     args = [
         record(*(known[field] for field in record._fields)) if record else known[name]
         for name, record in records(kernel).items()
     ]
-    return Launch.of(what, kernel, args, blocks, dtype, known=known)
+    return KernelLaunch(what, kernel, args, blocks, DTYPES[dtype], known=known)
 
 
 def tagged(described: str) -> int:
