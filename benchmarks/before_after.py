@@ -24,6 +24,7 @@ from measure import ROOT, add_options, python, run
 
 CASES = "allreduce,all_gather,reduce_scatter,broadcast,reduce,all_to_all,all_gatherv,exchange,put"
 SIZES = "8,64,512,4K,32K,256K,1M"
+LIMIT_S = 150  # longest time of a job
 WITHOUT_PLANS = ("exchange", "put")
 
 
@@ -33,7 +34,7 @@ def job(args, tree, case, words):
         path = Path(folder) / "result.json"
         place = "in" if case == "broadcast" else "out"
         line = ["-m", "pennympi", "bench", case, "--sizes", args.sizes, "--place", place, *words, "--output", path]
-        status, text = run(python(args.launcher, args.ranks, *line), args.limit_s, root=tree)
+        status, text = run(python(args.launcher, args.ranks, *line), LIMIT_S, root=tree)
         if status != 0:
             raise RuntimeError(f"{case} in {tree}, status {status}: {text.strip()[-1500:]}")
         data = json.loads(path.read_text())
@@ -70,7 +71,6 @@ def main():
     parser.add_argument("--sizes", default=SIZES, help="(%(default)s)")
     parser.add_argument("--words", default="", help="other options of the command, in place of calls and then plans")
     parser.add_argument("--turns", type=int, default=4, help="jobs of each checkout for each case (%(default)s)")
-    parser.add_argument("--limit-s", type=float, default=150, help="longest time of a job in seconds (%(default)g)")
     parser.add_argument("--output", default="cost.json", metavar="JSON", help="(%(default)s)")
     args = parser.parse_args()
     trees = {"before": args.tree.resolve(), "after": ROOT}

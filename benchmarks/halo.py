@@ -119,7 +119,6 @@ def check(team, grid, u, name, exchange):
 
 
 def measure(team, n, dims):
-    """Yield a row for each way.  Collective."""
     grid, stream = team.grid([n * p for p in dims], dims, periodic=True), team.stream()
     u = grid.zeros("float64")
     ways = {"pennympi": grid.plan_exchange(u)}
@@ -141,7 +140,6 @@ def measure(team, n, dims):
 
 
 def all_rows(team):
-    """Yield all rows."""
     p = team.n_pes
     for n in (64, 128) if team.backend == "host" else (64, 128, 256):
         for dims in dict.fromkeys([(p, 1, 1), (1, 1, p), (1, p, 1), tuple(MPI.Compute_dims(p, 3))]):

@@ -58,7 +58,6 @@ def until_small(team, n):
 
 
 def jacobi(team):
-    """Yield a row for each variant of the solver."""
     for name in TABLE:
         row = {"case": "jacobi", "variant": name, "n": SIZE}
         try:
@@ -76,14 +75,12 @@ def jacobi(team):
 
 
 def all_rows(team):
-    """Yield all rows."""
     for n in SIDES:
         yield from until_small(team, n)
     yield from jacobi(team)
 
 
 def nvidias(folder):
-    """Yield the rows of NVIDIA's samples."""
     for name, us in nvidia.on_one(folder, SIZE, SWEEPS):
         yield {"case": "jacobi", "variant": name, "n": SIZE, "us": us}
 

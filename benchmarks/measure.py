@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
+LIMIT_S = 600  # longest time of a job
 GRACE_S, OUT_OF_TIME = "10", 124  # time in which a launcher ends its ranks; status of `timeout`
 LIBRARIES = "--against nccl,nccl-symmetric,torch-symm-one-shot,torch-symm-two-shot"
 SIZES = "-b 1K -e 1G -f 4"
@@ -97,12 +98,12 @@ def measure(name, args, output):
         line = python("", ranks, *words, "--ranks", ranks, "--launcher", args.launcher)
     if args.nvidia and name in ("jacobi", "sweeps", "loops"):
         line += ["--nvidia", args.nvidia]
-    status, text = run(line, args.limit_s)
+    status, text = run(line, LIMIT_S)
     if status != 0 or not output.exists():
         print(f"{name} has {'no end' if status == OUT_OF_TIME else f'status {status}'}:\n{text}", flush=True)
         return False
     model = re.search(r"\b[A-Z]+\d+\b", json.loads(output.read_text())["facts"]["device"])
-    target = args.folder / f"{name}-{ranks}x{model[0] if model else 'cpu'}{args.suffix}.json"
+    target = ROOT / "benchmarks" / "results" / f"{name}-{ranks}x{model[0] if model else 'cpu'}{args.suffix}.json"
     shutil.move(output, target)
     print(f"{target} in {time.monotonic() - begin_s:.0f} s", flush=True)
     return True
@@ -112,10 +113,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="+", choices=COMMANDS, metavar="NAME", help=f"some of {', '.join(COMMANDS)}")
     add_options(parser, 0, "number of ranks (2; between-hosts 4)")
-    parser.add_argument("--folder", type=Path, default=ROOT / "benchmarks" / "results", help="(benchmarks/results)")
     parser.add_argument("--suffix", default="", help="end of the file's name, such as -mpich")
     parser.add_argument("--nvidia", default="", metavar="DIR", help="a folder of NVIDIA's samples: see nvidia.py")
-    parser.add_argument("--limit-s", type=float, default=600, help="longest time of a job in seconds (%(default)g)")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="pennympi-") as scratch:
         ended = [measure(name, args, Path(scratch).resolve() / f"{name}.json") for name in args.names]

@@ -119,7 +119,6 @@ def hidden():
 
 
 def figures():
-    """{name: figure}."""
     figures_by_name = {"sweeps": sweeps(), "hidden": hidden()}
     for name, (title, files) in LINES.items():
         measured = {label: result.read(newest(command)[pes]) for label, (command, pes) in files.items()}

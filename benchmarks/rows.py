@@ -12,6 +12,7 @@ import pennympi
 from pennympi.command.bench import facts
 from pennympi.files import write_whole
 
+RUNS = 5  # calls that count
 RESULTS = Path(__file__).resolve().parent / "results"
 
 
@@ -35,13 +36,13 @@ def main(doc, measure, nvidias=None):
         write(args.output, about, [*measured, *theirs])
 
 
-def timed(team, call, before=lambda: None, runs=5):
+def timed(team, call, before=lambda: None):
     """(median seconds of a call on the slowest PE, without ``before``; result of the last call).  Collective.
 
     The first call is not counted, since it loads kernels.
     """
     times = []
-    for _ in range(runs + 1):
+    for _ in range(RUNS + 1):
         before()
         team.synchronize()
         team.comm.Barrier()

@@ -121,7 +121,6 @@ def copied(team, n_dims, n, dtype):
 
 
 def all_rows(team):
-    """Yield all rows."""
     cases = CPU if on_host() else GPU
     weak = [case for case in cases if case[1] in WEAK_SIDES and case[4] != "resident"] if team.n_pes > 1 else []
     for case, is_weak in [*((case, False) for case in cases), *((case, True) for case in weak)]:
@@ -134,7 +133,6 @@ def all_rows(team):
 
 
 def nvidias(folder):
-    """Yield the rows of NVIDIA's samples."""
     for n in (1024, 2048, 4096):
         for name, us in nvidia.on_one(folder, n, 2000):
             yield {"case": name, "n": n, "dtype": "float32", "norm": "every", "us": us}
