@@ -12,9 +12,8 @@ from .collectives.exchange import Exchange
 from .compile.options import PLAIN, KernelOptions
 from .kernels import rma as kernels
 from .kernels.block import POISON
-from .memory.symmetric import keep
+from .memory.symmetric import KeptChecks
 from .memory.workspace import make_workspace
-from .state import state
 
 MIN_BLOCK_BYTES = 16384  # bytes that a block of a put moves at least, unless the put is smaller
 KERNEL_MAX_BYTES = 256 << 10  # largest put by a kernel of the library; a call of the host makes larger puts
@@ -31,7 +30,7 @@ class OneSided:
         self._guard, self._arrays, self._handle_of = context.guard, context.arrays, backend.streams.handle
         self._counters = backend.heap.take_words([0] * COUNTERS)
         self._next = 0
-        self._checked: dict[tuple[Any, ...] | None, Any] = {}  # {key of a call's arrays and PE: what their check found}
+        self._kept = KeptChecks(backend).result
         self._graph_counters: list[int] = []  # addresses of counters that no graph uses yet
         self._through_staging = not backend.peers.stores
         wanted: list[tuple[Callable[..., Any], str, KernelOptions]] = [
@@ -196,16 +195,6 @@ class OneSided:
 
     def _blocks(self, nbytes: int) -> int:
         return max(1, min(self._backend.max_blocks, nbytes // MIN_BLOCK_BYTES))
-
-    def _kept(self, check: Callable[..., Any], *arguments: Any) -> Any:
-        """check(*arguments), kept by the key of the arguments: it takes longer than a message to another node."""
-        call_key = None if state.freed else self._backend.heap.call_key((state.changes, *arguments))
-        checked = self._checked.get(call_key)
-        if checked is None:
-            checked = check(*arguments)
-            if call_key:
-                keep(self._checked, call_key, checked)
-        return checked
 
     def _check_put(self, dst: Any, src: Any, pe: int, *signal: Any) -> tuple[int, int, int, bool, int]:
         """(address of dst, address of src, bytes, whether they go through staging, address of the signal or 0)."""

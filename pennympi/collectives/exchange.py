@@ -10,9 +10,8 @@ from ..job.control import tag_of
 from ..kernels.block import EPOCH_BITS
 from ..kernels.exchange import TABLE
 from ..kernels.records import Message
-from ..memory.symmetric import keep
-from ..memory.workspace import Workspace, make_workspace
-from ..state import state
+from ..memory.symmetric import KeptChecks, keep
+from ..memory.workspace import make_workspace
 from .base import CollectiveContext, Launch
 
 PIECE_BYTES = 65536  # bytes in a message of a block
@@ -33,25 +32,17 @@ class Exchange:
         n, blocks = job.n_pes, self._blocks
         # Two PEs alone may call the pairwise forms, so this allocates the memory of all calls.
         staged = blocks * PIECE_BYTES if backend.peers.needs_scratch else 0
-        self._pair: Workspace = make_workspace(
-            backend, job, n * blocks * 2 * PIECE_BYTES, staged, n * blocks * 2, n * blocks
-        )
-        self._team: Workspace = make_workspace(backend, job, blocks * 2 * PIECE_BYTES, staged, blocks * 2 * n, blocks)
+        self._pair = make_workspace(backend, job, n * blocks * 2 * PIECE_BYTES, staged, n * blocks * 2, n * blocks)
+        self._team = make_workspace(backend, job, blocks * 2 * PIECE_BYTES, staged, blocks * 2 * n, blocks)
         packet_slots = n * self._packet_blocks
         self._packets = make_workspace(backend, job, packet_slots * 2 * SLOT_BYTES, 0, 0, packet_slots)
         self._run_in_order = backend.streams.order.enqueue
         self._launches: dict[tuple[Any, ...], Launch] = {}
-        self._checked: dict[tuple[Any, ...] | None, tuple[Launch, tuple[int, ...]]] = {}  # {key of a call: its launch}
+        self._kept = KeptChecks(backend).result
 
     def swap(self, recv: Any, send: Any, pe: int, form: str, handle: int, stream: Any) -> None:
         """Swap with PE ``pe``, in stream order.  Raises TypeError or ValueError."""
-        call_key = None if state.freed else self._backend.heap.call_key((state.changes, form, pe, recv, send))
-        checked = self._checked.get(call_key)
-        if checked is None:
-            checked = self._launch_of(recv, send, pe, form)
-            if call_key:
-                keep(self._checked, call_key, checked)
-        (run, _, text), addresses = checked
+        (run, _, text), addresses = self._kept(self._launch_of, recv, send, pe, form)
         if text:
             self._count(text)
         self._run_in_order(run, addresses, handle, stream)
