@@ -2,30 +2,24 @@
 
 python -m simulator.planted --output JSON      in tests/: which faults are found, and after how many seconds;
                                                the same for each statement that orders or sends something, removed
-python -m simulator.planted --runs 10000 --output JSON      which faults show in so many plain runs, on CPUs or GPUs
 """
 
 import argparse
 import ast
 import json
 import linecache
-import os
 import platform
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy
-from launch import launch
-from mpi4py import MPI
-
 import pennympi
 from pennympi.host.backend import processor
 
 from . import five_programs
 
-SOURCE, N_PES = Path(five_programs.__file__), 4
+SOURCE = Path(five_programs.__file__)
 LOST_WAIT, EARLY = "lost wait", "signal before data"
 REUSED, ONE_BUFFER = "reused word", "missing second buffer"
 WRONG_PE, OFF_BY_ONE, NO_BARRIER = "wrong peer", "off by one", "missing barrier"
@@ -166,7 +160,7 @@ def without_a_statement() -> Iterator[tuple[str, str, Callable[[Any], Any]]]:
                     yield owner, statement, program_of(owner, f"without {name} of line {node.lineno}", "".join(lines))
 
 
-def error_of(program: Callable[[Any], Any], seconds: float, n_pes: int = N_PES) -> tuple[str, float]:
+def error_of(program: Callable[[Any], Any], seconds: float, n_pes: int = 4) -> tuple[str, float]:
     """(the error's text, "" without an error; seconds until then)."""
     start_s = time.monotonic()
     try:
@@ -185,61 +179,22 @@ def rows(seconds: float) -> Iterator[dict[str, Any]]:
         what, taken_s = error_of(program, seconds)
         yield {"program": name, "removed": statement, "found": what[:60], "seconds": round(taken_s, 3)}
     for right in five_programs.PROGRAMS:
-        schedules = pennympi.simulate(right, N_PES, 3 * seconds)
+        schedules = pennympi.simulate(right, 4, 3 * seconds)
         yield {"program": right.__name__, "schedules": schedules, "seconds": 3 * seconds}
 
 
-def same(result: Any, right: Any) -> bool:
-    """Whether two results of a program are equal on all PEs."""
-    alike = numpy.array_equal(numpy.asarray(result, dtype=object), numpy.asarray(right, dtype=object))
-    return bool(MPI.COMM_WORLD.allreduce(alike, MPI.LAND))
-
-
-def first_wrong(number: int, runs: int) -> int:
-    """Number of the first run of a fault's program with another result, 0 if there is none.  Raises the run's errors."""
-    with pennympi.init() as team:
-        right = getattr(five_programs, FAULTS[number].program)(team)
-        program = with_fault(FAULTS[number])
-        return next((k for k in range(1, runs + 1) if not same(program(team), right)), 0)
-
-
-def shown(number: int, runs: int) -> str:
-    """The symptom of a fault in plain runs, "" for none."""
-    words = ["-m", "simulator.planted", "--fault", str(number), "--runs", str(runs)]
-    folder = str(Path(__file__).resolve().parents[1])
-    env = {"PENNYMPI_TIMEOUT_S": "5", "PYTHONPATH": f"{folder}:{folder}/support"}
-    end = launch(N_PES, *words, limit_s=120, env=env)
-    if end.rc == 0:
-        wrong = int(end.output.split("first wrong")[1].split()[0])
-        return f"run {wrong} is wrong" if wrong else ""
-    return "no end" if end.rc is None else "an error, or PeerTimeout"
-
-
-def plain_rows(runs: int) -> Iterator[dict[str, Any]]:
-    """A row for each fault, whose program runs many times in a job of its own."""
-    for number, fault in enumerate(FAULTS):
-        yield {"program": fault.program, "kind": fault.kind, "shown": shown(number, runs)}
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=10.0)
-    parser.add_argument("--output", default=os.devnull, metavar="JSON")
-    parser.add_argument("--runs", type=int, default=0, help="plain runs of each fault, in place of simulated ones")
-    parser.add_argument("--fault", type=int, default=-1, help="the plain runs of this fault alone, by these ranks")
-    chosen = parser.parse_args()
-    if chosen.fault >= 0:
-        wrong = first_wrong(chosen.fault, chosen.runs)
-        if MPI.COMM_WORLD.rank == 0:
-            print(f"first wrong {wrong}", flush=True)
-        return
+    parser.add_argument("--output", required=True, metavar="JSON")
+    given = parser.parse_args()
     facts = {"device": processor(), "Python": platform.python_version(), "date": time.strftime("%Y-%m-%d")}
     lines = []
-    for row in plain_rows(chosen.runs) if chosen.runs else rows(chosen.seconds):
+    for row in rows(given.seconds):
         lines.append(json.dumps(row))
         print(lines[-1], flush=True)
-    head = json.dumps({"runs": chosen.runs} if chosen.runs else {"facts": facts}, indent=1)[:-2]
-    Path(chosen.output).write_text(head + ',\n "rows": [\n  ' + ",\n  ".join(lines) + "\n ]\n}\n")
+    head = json.dumps({"facts": facts}, indent=1)[:-2]
+    Path(given.output).write_text(head + ',\n "rows": [\n  ' + ",\n  ".join(lines) + "\n ]\n}\n")
 
 
 if __name__ == "__main__":
