@@ -1,6 +1,6 @@
 """How many of the planted faults show in plain runs: each program runs many times, on CPUs or GPUs.
 
-python -m simulator.plain_runs --runs 10000 --output JSON    in tests/: a job of 4 PEs for each fault
+PYTHONPATH=support python -m simulator.plain_runs --runs 10000 --output JSON    in tests/: a job of 4 PEs for each fault
 """
 
 import argparse
