@@ -32,26 +32,36 @@ def each_thread(work: Body) -> Body:
     return registered(work, lambda *args: work(getcurrent(), *args))
 
 
-def by_one_warp(first_warp: bool, barrier_before: bool) -> Body:
-    """A primitive that one warp does, with a barrier at its end, and perhaps at its beginning, too.
+def by_one_warp(work: Body, before: bool = False, leader: bool = False) -> Body:
+    """Work of one warp, with a barrier at its end.
 
-    first_warp: True if the first warp does the work, as the first thread of a GPU's block does; else any warp
+    before: True for a barrier at the beginning, too
+    leader: True if the first warp does the work, as the first thread of a GPU's block does
     """
 
-    def register(work: Body) -> Body:
-        def primitive(*args: Any) -> Any:
-            warp = getcurrent()
-            if barrier_before:
-                warp.block.barrier(warp, work.__name__)
-            worker = 0 if first_warp else int(warp.scheduler.random() * len(warp.block.warps))
-            return warp.block.by_one_warp(warp, worker, work, args)
+    def primitive(*args: Any) -> Any:
+        warp = getcurrent()
+        if before:
+            warp.block.barrier(warp, work.__name__)
+        worker = 0 if leader else int(warp.scheduler.random() * len(warp.block.warps))
+        return warp.block.by_one_warp(warp, worker, work, args)
 
-        return registered(work, primitive)
-
-    return register
+    return primitive
 
 
-any_warp, leader, between_barriers = by_one_warp(False, False), by_one_warp(True, False), by_one_warp(True, True)
+def any_warp(work: Body) -> Body:
+    """A primitive that any warp does."""
+    return registered(work, by_one_warp(work))
+
+
+def leader(work: Body) -> Body:
+    """A primitive that the first warp does."""
+    return registered(work, by_one_warp(work, leader=True))
+
+
+def between_barriers(work: Body) -> Body:
+    """A primitive that the first warp does, with a barrier at its beginning, too."""
+    return registered(work, by_one_warp(work, before=True, leader=True))
 
 
 def after_barrier(work: Body) -> Body:

@@ -12,7 +12,7 @@ from pennympi.kernels.sweep import exchanging, resident
 from pennympi.kernels.sweep.norm import LEVEL_BYTES
 from pennympi.kernels.sweep.records import Box, Cut, Pass, SweepFields
 from pennympi.simulator.device import LaunchQueue, Machine
-from pennympi.simulator.implementations import IMPLEMENTATIONS, any_warp
+from pennympi.simulator.implementations import by_one_warp
 from pennympi.simulator.launches import Launch
 from pennympi.stencil.grid.decomposition import Decomposition, factorings, with_halo
 from pennympi.stencil.grid.messages import points_of
@@ -74,8 +74,7 @@ def pass_over(grid: Decomposition, order: Cut | None = None) -> Callable[..., No
                 array(fields.new)[index][own[-1]] = old[index][own[-1]]
             b.pause()
 
-    any_warp(sweeps)
-    return IMPLEMENTATIONS.pop("sweeps")
+    return by_one_warp(sweeps)
 
 
 class Sweeps:
