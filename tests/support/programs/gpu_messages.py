@@ -99,7 +99,7 @@ requests = [comm.Irecv(array, before, 1) for array in received]
 MPI.Request.Waitall(requests + [comm.Isend(array, after, 1) for array in sent])
 assert all((array == before * 100 + k).all() for k, array in enumerate(received))
 
-# A probe tells small messages of numbers from the envelopes behind them, which fill all slots.
+# A probe tells small messages of numbers from the envelopes that follow them and fill all slots.
 small, status = [np.zeros(size, "int16") for size in range(128, 256)], MPI.Status()
 sends = [comm.Isend(array, after, 6) for array in [*small, *[full(1000, me)] * page.N_SLOTS]]
 comm.Barrier()
