@@ -175,16 +175,18 @@ class Halo(NamedTuple):
 
     me:          number of this PE
     rows:        address of rows of words, a row for each part of a message (kernels/halo/message.py)
-    n_rows:      number of rows;  n_direct: number of the first rows that receive a DIRECT message
+    n_received:  number of the first rows, whose parts this PE receives;  n_sent: number of the other rows
+    n_direct:    number of the first rows, which receive a DIRECT message
     inbox:       address of (2, inbox_bytes) bytes that neighbours write
     outbox:      address of (inbox_bytes,) bytes that only this PE writes
     signals:     address of (parts, 2) words that neighbours set to epochs, for the parts of the messages at all sides
-    epochs:      address of (n_rows,) words that only this PE writes
+    epochs:      address of (n_received + n_sent,) words that only this PE writes
     """
 
     me: int
     rows: int
-    n_rows: int
+    n_received: int
+    n_sent: int
     n_direct: int
     inbox: int
     outbox: int

@@ -17,6 +17,9 @@ uses.  One word of each kind suffices: a PE signals an arrival again only in its
 a fence, after which its messages have arrived; a PE signals again that it is ready only after it has received the
 message of the neighbour, which waited for the word.
 
+A message is divided into parts, which different blocks send and receive.  Packets need no signal, so a message of
+packets may be sent in more parts than it is received in.
+
 Source: MPI's rendezvous protocol, its eager protocol for small messages, and NCCL's protocol LL128.
 """
 
@@ -30,13 +33,11 @@ from ..block import (
     receive_lines,
     send_lines,
     signal,
-    sync,
     wait,
     write_epoch,
 )
 from ..records import Halo, Message, Work
 from .message import (
-    DIRECT,
     LOCAL,
     PACKED,
     PACKETS,
@@ -54,16 +55,22 @@ def exchange_halos(ctx: int, halo: Halo, work: Work):
     """The kernel: all halos of the fields = the neighbours' points.
 
     inbox   (2 buffers, inbox_bytes) bytes;  outbox (inbox_bytes,)
-    signals (parts, 2) words: ready, arrived;  epochs (n_rows,) words, which only this PE writes
+    signals (parts, 2) words: ready, arrived;  epochs (n_received + n_sent,) words, which only this PE writes
     """
-    exchange_parts(ctx, halo, blocks(), work.tag)
+    exchange_parts(ctx, halo, blocks(), blocks(), work.tag)
 
 
-def exchange_parts(ctx: int, halo: Halo, n_blocks: int, tag: int = 0):
-    """Exchange this block's parts of the messages.  n_blocks: the first blocks of the launch, which exchange"""
-    halo_ready(ctx, halo, n_blocks, tag)
-    halo_put(ctx, halo, n_blocks, tag)
-    halo_wait(ctx, halo, n_blocks, tag)
+def exchange_parts(ctx: int, halo: Halo, receivers: int, senders: int, tag: int = 0):
+    """Exchange this block's parts of the messages.
+
+    receivers, senders: number of the first blocks of the launch that receive, and that send, which are at least as many
+    """
+    if block() < receivers:
+        halo_ready(ctx, halo, receivers, tag)
+    halo_put(ctx, halo, senders, tag)
+    if block() < receivers:
+        halo_wait(ctx, halo, receivers, tag)
+    fence(ctx)  # this PE's messages have arrived, so the outbox is free again
 
 
 def halo_ready(ctx: int, halo: Halo, n_blocks: int, tag: int = 0):
@@ -73,29 +80,27 @@ def halo_ready(ctx: int, halo: Halo, n_blocks: int, tag: int = 0):
     """
     row = block()
     while row < halo.n_direct:
-        allow(ctx, halo, part_at(halo, row), next_epoch(halo, row, tag))
+        allow(ctx, halo, part_at(halo, row), next_epoch(halo, row) + tag)
         row += n_blocks
 
 
 def halo_put(ctx: int, halo: Halo, n_blocks: int, tag: int = 0):
     """Send this block's parts of the messages.  Call it after all blocks of this PE have computed its points."""
-    row = block()
-    while row < halo.n_rows:
-        send(ctx, halo, part_at(halo, row), next_epoch(halo, row, tag))
+    row = halo.n_received + block()
+    while row < halo.n_received + halo.n_sent:
+        epoch = next_epoch(halo, row)
+        send(ctx, halo, part_at(halo, row), epoch + tag)
+        write_epoch(halo.epochs, row, epoch)
         row += n_blocks
 
 
 def halo_wait(ctx: int, halo: Halo, n_blocks: int, tag: int = 0):
     """Wait for this block's parts of the messages, and copy parts in the inbox to the fields."""
     row = block()
-    while row < halo.n_rows:
-        receive(ctx, halo, part_at(halo, row), next_epoch(halo, row, tag))
-        row += n_blocks
-    fence(ctx)  # this PE's messages have arrived, so the outbox is free again
-    row = block()
-    while row < halo.n_rows:
-        write_epoch(halo.epochs, row, next_epoch(halo, row, 0))
-        sync()
+    while row < halo.n_received:
+        epoch = next_epoch(halo, row)
+        receive(ctx, halo, part_at(halo, row), epoch + tag)
+        write_epoch(halo.epochs, row, epoch)
         row += n_blocks
 
 
@@ -106,7 +111,7 @@ def allow(ctx: int, halo: Halo, part: HaloPart, epoch: int):
 
 def send(ctx: int, halo: Halo, part: HaloPart, epoch: int):
     """Send a part, and signal its arrival unless it goes as packets."""
-    message = part.sent
+    message = part.end
     dst = slot(halo, epoch) + message.offset
     if message.way == PACKETS:
         send_lines(ctx, Message(dst, message.address, message.nbytes, part.pe), message.lines, epoch)
@@ -115,26 +120,26 @@ def send(ctx: int, halo: Halo, part: HaloPart, epoch: int):
         put_lines(ctx, packed, message.address, message.lines, halo.me)
         to_peer = Message(dst + offset, packed + offset, part_bytes(message.lines), part.pe)
         put_signal(ctx, to_peer, arrived_word(halo, part.peer_number), epoch)
-    elif message.way == DIRECT:
+    else:
         wait(ctx, ready_word(halo, part.own_number), epoch, part.pe)
         put_lines(ctx, message.remote_address, message.address, message.lines, part.pe)
         signal(ctx, arrived_word(halo, part.peer_number), epoch, part.pe)
-    else:
-        put_lines(ctx, message.remote_address, message.address, message.lines, halo.me)
 
 
 def receive(ctx: int, halo: Halo, part: HaloPart, epoch: int):
-    """Wait for a part, and copy it from the inbox to the field."""
-    message = part.received
+    """Wait for a part, and copy it from the inbox to the field; a LOCAL part, from the field itself."""
+    message = part.end
     src = slot(halo, epoch) + message.offset
     if message.way == PACKETS:
         receive_lines(ctx, Message(message.address, src, message.nbytes, part.pe), message.lines, epoch)
-    elif message.way != LOCAL:
+    elif message.way == LOCAL:
+        put_lines(ctx, message.remote_address, message.address, message.lines, halo.me)
+    else:
         wait(ctx, arrived_word(halo, part.own_number), epoch, part.pe)
         if message.way == PACKED:
             put_lines(ctx, message.address, src, message.lines, halo.me)
 
 
-def next_epoch(halo: Halo, row: int, tag: int) -> int:
+def next_epoch(halo: Halo, row: int) -> int:
     """The epoch of the next exchange of the part of a row."""
-    return read_epoch(halo.epochs, row) + 1 + tag
+    return read_epoch(halo.epochs, row) + 1

@@ -1,6 +1,6 @@
 """The rows of words that describe a PE's messages to a kernel, as ``pennympi/stencil/grid/messages.py`` writes them.
 
-A row describes a part of two messages, sent and received, between this PE and a neighbour at one side of a field.
+A row describes a part of a message that this PE receives from a neighbour, or sends to it, at one side of a field.
 """
 
 from typing import NamedTuple
@@ -10,14 +10,13 @@ from ..records import Halo, Lines
 from ..slots import WORD_BYTES
 
 LOCAL, PACKETS, DIRECT, PACKED = 0, 1, 2, 3  # ways of a message
-FIRST_WORDS = 3  # words of a row before its two ends: pe, own_number, peer_number of ``HaloPart``
-END_WORDS = 13  # words of an end: the fields of ``End``, and of its Lines
-ROW_WORDS = FIRST_WORDS + 2 * END_WORDS
+FIRST_WORDS = 3  # words of a row before its end: pe, own_number, peer_number of ``HaloPart``
+ROW_WORDS = FIRST_WORDS + 13  # and the fields of ``End``, and of its Lines
 SIGNAL_WORDS = 2  # signal words of a part: ready, arrived
 
 
 class End(NamedTuple):
-    """One end of a part of a message: the work of its sender, or of its receiver.
+    """The work of the sender, or of the receiver, of a part of a message.
 
     way:     LOCAL, PACKETS, DIRECT or PACKED
     offset:  bytes from the start of an inbox buffer, or of the outbox, to the message
@@ -36,18 +35,16 @@ class End(NamedTuple):
 
 
 class HaloPart(NamedTuple):
-    """One part of the messages between this PE and a neighbour.
+    """A part of a message between this PE and a neighbour.
 
     pe: number of the neighbour
-    own_number, peer_number: numbers of the part on this PE, and on the neighbour
-    sent, received: its ends in the message to the neighbour, and in the message from it
+    own_number, peer_number: numbers of its signal words on this PE, and on the neighbour
     """
 
     pe: int
     own_number: int
     peer_number: int
-    sent: End
-    received: End
+    end: End
 
 
 def part_at(halo: Halo, row: int):
@@ -58,7 +55,6 @@ def part_at(halo: Halo, row: int):
         read_peer(halo.rows, first_word + 1),
         read_peer(halo.rows, first_word + 2),
         end_at(halo, first_word + FIRST_WORDS),
-        end_at(halo, first_word + FIRST_WORDS + END_WORDS),
     )
 
 

@@ -1,6 +1,7 @@
 """A pass that begins with the exchange of the halos that it reads: one launch, in which the exchange is hidden.
 
     first blocks             | ready, put, wait, arrive | sweep
+    more blocks              | put | sweep
     blocks that read a halo  |           wait           | sweep
     all other blocks         | sweep
 
@@ -19,14 +20,15 @@ from .records import Pass
 class PassExchange(NamedTuple):
     """The exchange that a pass begins with.
 
-    n_blocks:  number of the first blocks of the launch, which exchange the halos
+    receivers, senders: as in ``exchange_parts``
     first_waiting, n_waiting: the first block that reads them, and the number of those that do, one after another
-    arrivals:  address of a word of this PE, which counts the blocks that have exchanged, in all launches
+    arrivals:  address of a word of this PE, which counts the blocks that have received, in all launches
     passes:    address of (n_waiting,) words of this PE: launches of which each block has swept its points
     """
 
     halo: Halo
-    n_blocks: int
+    receivers: int
+    senders: int
     first_waiting: int
     n_waiting: int
     arrivals: int
@@ -50,9 +52,10 @@ def begin(ctx: int, exchange: PassExchange):
     waits, number = waiting >= 0 and waiting < exchange.n_waiting, 0
     if waits:
         number = read_epoch(exchange.passes, waiting) + 1
-    if block() < exchange.n_blocks:
-        exchange_parts(ctx, exchange.halo, exchange.n_blocks)
+    if block() < exchange.senders:
+        exchange_parts(ctx, exchange.halo, exchange.receivers, exchange.senders)
+    if block() < exchange.receivers:
         arrive(exchange.arrivals)
     if waits:
-        wait_arrivals(exchange.arrivals, number * exchange.n_blocks)
+        wait_arrivals(exchange.arrivals, number * exchange.receivers)
         write_epoch(exchange.passes, waiting, number)

@@ -13,7 +13,7 @@ A PE runs one block.  It saves the launches between the passes, and its data sta
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..block import Elements, Words, sync
+from ..block import Elements, Words, fence, sync
 from ..halo.exchange import halo_put, halo_ready, halo_wait
 from ..records import Halo
 from .norm import LEVEL_BYTES
@@ -86,6 +86,7 @@ def put_and_wait(ctx: int, halo: Halo):
     """Exchange the halos of a field."""
     halo_put(ctx, halo, 1)
     halo_wait(ctx, halo, 1)
+    fence(ctx)  # see ``exchange_parts``
 
 
 def in_turn(fields: SweepFields, k: int):

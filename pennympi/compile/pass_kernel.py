@@ -7,6 +7,7 @@ from ..kernels.sweep.records import Box, Cut
 from .options import LaunchBounds
 
 EXCHANGING = 32  # the most blocks that exchange halos before they compute points that need none
+SENDING = 128  # the most blocks that send points of halos, if all blocks of a launch run at a time
 
 
 class Storage(NamedTuple):
@@ -28,6 +29,7 @@ class PassLaunch(NamedTuple):
 
     blocks, threads: sizes of the grid and of a block; on a GPU they may be (x, y, z)
     n_waiting: number of blocks that read halos that neighbours send;  first_waiting: number of the first of them
+    at_a_time: whether all blocks run at a time, so that many may send
     """
 
     blocks: Any
@@ -35,11 +37,13 @@ class PassLaunch(NamedTuple):
     cut: Cut
     n_waiting: int
     first_waiting: int = 0
+    at_a_time: bool = False
 
     @property
-    def most_exchanging(self) -> int:
-        """The most blocks that exchange halos, which are the first blocks."""
-        return min(self.first_waiting, EXCHANGING) if self.first_waiting else self.n_waiting
+    def most_exchanging(self) -> tuple[int, int]:
+        """The most blocks that receive halos, and the most that send points of halos: the first blocks."""
+        receivers = min(self.first_waiting, EXCHANGING) if self.first_waiting else self.n_waiting
+        return receivers, max(receivers, min(self.blocks, SENDING)) if self.at_a_time else receivers
 
 
 class PassKernel(NamedTuple):

@@ -17,7 +17,7 @@ from pennympi.kernels.records import Lines, Message
 THREADS = 32
 PUT = ("offsets", "move_1", "move_4", "put_lines")
 LINES = (
-    "unit_bytes", "spot_of", "next_spot", "address_at", "words_of_part", "gathered_part", "write_words", "scatter_part",
+    "unit_bytes", "box_of", "place_of", "moved", "words_at", "words_in_flight", "gathered", "write_words", "scatter",
     "send_lines", "receive_lines",
 )  # fmt: skip
 

@@ -83,12 +83,12 @@ PLANTED = [
     ("halo", "exchange_halos", ANY_ORDER, Mutation("apart", "put_signal", 0, "send")),
     ("halo", "exchange_halos", POINTER, Mutation("drop", "wait", 0, "receive")),
     ("halo", "exchange_halos", COPIED, Mutation("early", "wait", 0, "receive")),
-    ("halo", "exchange_halos", IN_ORDER, Mutation("drop", "put_lines", 0, "receive")),
+    ("halo", "exchange_halos", IN_ORDER, Mutation("drop", "put_lines", 1, "receive")),
     ("halo", "exchange_halos", POINTER, Mutation("one buffer", helper="slot")),
     ("halo", "exchange_halos", POINTER, Mutation("drop", "receive_lines", 0, "receive")),
-    ("halo", "exchange_halos", IN_ORDER, Mutation("drop", "put_lines", 2, "send")),
-    ("halo", "exchange_halos", IN_ORDER, Mutation("drop", "fence", 0, "halo_wait")),
-    ("halo", "exchange_halos", ANY_ORDER, Mutation("drop", "fence", 0, "halo_wait")),
+    ("halo", "exchange_halos", IN_ORDER, Mutation("drop", "put_lines", 0, "receive")),
+    ("halo", "exchange_halos", IN_ORDER, Mutation("drop", "fence", 0, "exchange_parts")),
+    ("halo", "exchange_halos", ANY_ORDER, Mutation("drop", "fence", 0, "exchange_parts")),
 ]
 SWEEP_KERNELS = {"resident": resident.resident_kernel(put_and_wait), "passes": exchanging.exchanging_pass(put_and_wait)}
 

@@ -62,14 +62,14 @@ def halos_of(machine: Machine, rng: Random, grid: Decomposition, fields: list[Ar
     topology = replace(machine.topology, packets=rng.random() < 0.7)
     ways = Ways(by_pointer, topology, rng.choice(DIRECT_FROM_BYTES), rng.choice(DIRECT_FROM_LINE_BYTES))
     of = [messages_of(grid, pe, fields, corners, ways) for pe in range(n)]
-    pieces, inbox_bytes = rng.randint(1, 3), of[0].inbox_bytes
-    rows, n_rows = [one.words(pieces) for one in of], of[0].most_rows * pieces
-    at = allocated(machine, 2 * inbox_bytes, inbox_bytes, SIGNAL_WORDS * of[0].n_numbers * pieces, n_rows)
-    table = words(machine, len(rows[0]), 0)
-    for pe, of_pe in enumerate(rows):
-        fill(machine, pe, table, of_pe)
+    pieces, sent_pieces, inbox_bytes = rng.randint(1, 3), rng.randint(1, 5), of[0].inbox_bytes
+    parts = [one.parts(pieces, sent_pieces) for one in of]
+    at = allocated(machine, 2 * inbox_bytes, inbox_bytes, SIGNAL_WORDS * of[0].n_numbers * pieces, parts[0].most_rows)
+    table = words(machine, len(parts[0].words), 0)
+    for pe, of_pe in enumerate(parts):
+        fill(machine, pe, table, of_pe.words)
     work = (at["inbox"], at["outbox"], at["signals"], at["epochs"], inbox_bytes)
-    return [Halo(pe, table, len(one.rows) * pieces, one.n_direct * pieces, *work) for pe, one in enumerate(of)]
+    return [Halo(pe, table, *of_pe[1:4], *work) for pe, of_pe in enumerate(parts)]
 
 
 class Halos:
@@ -115,7 +115,7 @@ def exchanged(machine: Machine, rng: Random) -> list[Callable[[], None]]:
         for pe in machine.pes:
             halo, write = halos.of[pe.me], partial(halos.write, pe.me, k)
             work = Work(halo.inbox, halo.outbox, halo.signals, halo.epochs, 0, halo.inbox_bytes, tag)
-            parts = min(halo.n_rows, pe.slots)  # all blocks of an exchange run at once
+            parts = min(max(halo.n_received, halo.n_sent), pe.slots)  # all blocks of an exchange run at once
             if parts:
                 blocks = rng.choice((parts, rng.randint(1, parts)))
                 args = pe.me, halo, work

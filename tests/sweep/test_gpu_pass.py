@@ -51,7 +51,7 @@ def check(stencil, numbers, kernel, launch, arrays, halo, boxes, inner, depth, n
     Blocks that don't wait for the halos at ``sides`` run before these arrive, when they are NaN.
     """
     fields, (box, live), emulated = Fields(*arrays, halo, numbers), boxes, Threads(stencil.dtype)
-    before, (blocks, threads, cut, n_waiting, first) = fields.memory.copy(), launch(fields)
+    before, (blocks, threads, cut, n_waiting, first, _) = fields.memory.copy(), launch(fields)
     call = Pass(fields.record, box, live, cut, fields.numbers, 0, 0)
     for d in range(3):
         old = np.moveaxis(fields.views[1], d, 0)

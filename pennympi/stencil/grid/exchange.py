@@ -24,14 +24,15 @@ DIRECT_MIN_BYTES = {"host": 1 << 16, "cuda": 1 << 20, "simulated": 1 << 9}
 # fills only a part of an NVLink packet.
 DIRECT_MIN_LINE_BYTES = 64
 PART_BYTES = {"host": 1 << 14, "cuda": 1 << 12, "simulated": 1 << 8}  # the bytes that one block moves
+SENT_PART_BYTES = 1 << 13  # the bytes that a block sends if it receives none, since it computes points after that
 
 
 class Halos:
     """The halos of fields, and a workspace for their exchange, which is released with this object.
 
     Making one is collective.  Raises ValueError if the PEs give different arrays, SymmetricHeapExhausted.
-    most_blocks: the most blocks of a launch that exchange; 0: as many as the backend allows
-    halo: the record that kernels take;  blocks: number of blocks of a launch
+    receivers, senders: the most blocks of a launch that receive, and that send; 0: as many as the backend allows
+    halo: the record that kernels take
     text: describes the exchange, the same on every PE
     """
 
@@ -41,10 +42,11 @@ class Halos:
         grid: Decomposition,
         views: Sequence[ArrayView],
         corners: bool,
-        most_blocks: int = 0,
+        receivers: int = 0,
+        senders: int = 0,
     ):
         backend, job = context.backend, context.job
-        max_blocks = min(most_blocks or backend.max_blocks, backend.max_blocks)
+        max_blocks = [min(blocks or backend.max_blocks, backend.max_blocks) for blocks in (receivers, senders)]
         dtypes, edges = ", ".join(view.dtype.name for view in views), ", corners too" if corners else ""
         self.text = f"halo exchange of {dtypes} on {grid.shape}{edges}, plan {context.guard.next_plan()}"
         context.guard.enter(self.text)
@@ -56,19 +58,34 @@ class Halos:
         least_bytes = DIRECT_MIN_BYTES[backend.name], DIRECT_MIN_LINE_BYTES
         ways = Ways([by_pointer_of_pe for by_pointer_of_pe, *_ in replies], context.topology, *least_bytes)
         messages = messages_of(grid, job.me, views, corners, ways)
-        most = min(blocks for *_, blocks in replies) // max(1, messages.most_rows)
-        parts = max(1, min(most, -(-messages.largest_bytes // PART_BYTES[backend.name])))
-        n_signals, n_rows = messages.n_numbers * parts * SIGNAL_WORDS, messages.most_rows * parts
-        inbox_bytes, words = messages.inbox_bytes, messages.words(parts)
+        fewest = [min(of_pes) for of_pes in zip(*(blocks for *_, blocks in replies), strict=True)]
+        part_bytes = PART_BYTES[backend.name]
+        sent_bytes = part_bytes if fewest[0] == fewest[1] else SENT_PART_BYTES
+        most_parts = (-(-messages.largest_bytes // nbytes) for nbytes in (part_bytes, sent_bytes))
+        n_parts = [
+            max(1, min(most, blocks // max(1, messages.most_rows)))
+            for most, blocks in zip(most_parts, fewest, strict=True)
+        ]
+        parts, inbox_bytes = messages.parts(*n_parts), messages.inbox_bytes
+        n_signals = messages.n_numbers * n_parts[0] * SIGNAL_WORDS
         workspace, release = context.workspaces.kept_for_plan(
-            lambda: make_workspace(backend, job, 2 * inbox_bytes, inbox_bytes, n_signals, n_rows, words)
+            lambda: make_workspace(backend, job, 2 * inbox_bytes, inbox_bytes, n_signals, parts.most_rows, parts.words)
         )
         weakref.finalize(self, release).atexit = False
         memory = (workspace.inbox, workspace.outbox, workspace.signals, workspace.epochs)
-        self.halo = Halo(
-            job.me, workspace.peer_table, len(messages.rows) * parts, messages.n_direct * parts, *memory, inbox_bytes
-        )
-        self.blocks = min(self.halo.n_rows, max_blocks)
+        numbers = (parts.n_received, parts.n_sent, parts.n_direct)
+        self.halo = Halo(job.me, workspace.peer_table, *numbers, *memory, inbox_bytes)
+        self._max_blocks = max_blocks
+
+    @property
+    def receivers(self) -> int:
+        """Number of blocks of a launch that receive."""
+        return min(self.halo.n_received, self._max_blocks[0])
+
+    @property
+    def senders(self) -> int:
+        """Number of blocks of a launch that send: at least as many as receive."""
+        return max(self.receivers, min(self.halo.n_sent, self._max_blocks[1]))
 
 
 def plan_exchange(
@@ -79,11 +96,11 @@ def plan_exchange(
     halo, tag = halos.halo, tag_of(halos.text) << EPOCH_BITS
     work = (halo.inbox, halo.outbox, halo.signals, halo.epochs, halo.rows, halo.inbox_bytes, tag)
     run: Run = _nothing
-    if halos.blocks:
+    if halos.senders:
         kernel = backend.compiler.kernel(exchange_halos, "halo exchange")
-        run = kernel.prepare(halos.blocks, (*halo, *work), (1, 2))
-    launch = Launch(run, backend.has_streams and halos.blocks > 0, halos.text)
-    addresses, numbers = tuple(view.address for view in views), (halo.rows, halo.n_rows)
+        run = kernel.prepare(halos.senders, (*halo, *work), (1, 2))
+    launch = Launch(run, backend.has_streams and halos.senders > 0, halos.text)
+    addresses, numbers = tuple(view.address for view in views), (halo.rows, halo.n_received)
     return plan_of(backend, context.arrays, context.guard.count, launch, addresses, (*kept, halos), numbers)
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import accumulate, product
+from itertools import accumulate, chain, product
 from typing import NamedTuple
 
 from ...arrays.array_view import ArrayView
@@ -127,11 +127,24 @@ class End(NamedTuple):
         return [*self[:4], nbytes, *lines]
 
 
+class Parts(NamedTuple):
+    """The parts of a PE's messages: the words of their rows, and numbers of rows as in ``Halo``.
+
+    most_rows: the most rows of a PE
+    """
+
+    words: list[int]
+    n_received: int
+    n_sent: int
+    n_direct: int
+    most_rows: int
+
+
 class Messages(NamedTuple):
     """The messages of a PE.
 
-    rows:          (neighbour, number of the row on this PE, its number on the neighbour, sent end, received end), first
-                   those that receive a DIRECT message
+    rows:          (neighbour, number of the message on this PE, its number on the neighbour, sent end, received end),
+                   first those that receive a DIRECT message
     n_numbers:     number of pairs of a field and a step;  most_rows: the most rows of a PE
     inbox_bytes:   bytes of all messages, as packets
     largest_bytes: bytes of the largest message
@@ -143,19 +156,20 @@ class Messages(NamedTuple):
     inbox_bytes: int
     largest_bytes: int
 
-    @property
-    def n_direct(self) -> int:
-        """Number of rows that receive a DIRECT message."""
-        return sum(received.way == DIRECT for *_, received in self.rows)
+    def parts(self, parts: int, sent_parts: int) -> Parts:
+        """The words of ``parts`` parts of each message, with zeros up to the same number on each PE.
 
-    def words(self, parts: int) -> list[int]:
-        """The words of ``parts`` parts of each message, with zeros up to the same number on each PE."""
-        words: list[int] = []
-        for pe, own, peer, sent, received in self.rows:
-            for part in range(parts):
-                words += [pe, own * parts + part, peer * parts + part]
-                words += sent.words(part, parts) + received.words(part, parts)
-        return words + [0] * (self.most_rows * parts * ROW_WORDS - len(words))
+        sent_parts: number of parts in which a message of packets is sent
+        """
+        received, sent = [], []
+        for pe, own, peer, sent_end, received_end in self.rows:
+            received += [[pe, own * parts + k, peer * parts + k, *received_end.words(k, parts)] for k in range(parts)]
+            n = {LOCAL: 0, PACKETS: sent_parts}.get(sent_end.way, parts)
+            sent += [[pe, own * parts + k, peer * parts + k, *sent_end.words(k, n)] for k in range(n)]
+        n_direct = parts * sum(received_end.way == DIRECT for *_, received_end in self.rows)
+        most_rows = self.most_rows * (parts + max(parts, sent_parts))
+        words = list(chain(*received, *sent))
+        return Parts(words + [0] * (most_rows * ROW_WORDS - len(words)), len(received), len(sent), n_direct, most_rows)
 
 
 def groups_of(nbytes: int) -> int:
@@ -187,6 +201,7 @@ def messages_of(grid: Decomposition, me: int, fields: Sequence[ArrayView], corne
         sent = End(way, offsets[number], address + own.offset, address + halo_of_peer.offset, own, to, own.strides)
         way = ways.of(pe, me, halo)
         received = End(way, offsets[opposite], address + halo.offset, 0, halo, halo.strides, halo.packed)
+        received = sent if way == LOCAL else received
         rows.append((pe, number, opposite, sent, received))
     rows.sort(key=lambda row: row[-1].way != DIRECT)
     most_rows = max(sum(grid.neighbour(pe, step) is not None for step in steps) for pe in grid.pes) * len(fields)

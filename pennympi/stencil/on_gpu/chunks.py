@@ -40,7 +40,7 @@ def pass_launch(threads: int, cut: Cut, of_chunk: int, waiting: int, all_wait: b
     if all_wait:
         return PassLaunch(blocks, threads, cut, blocks)
     n_waiting = of_chunk * waiting
-    return PassLaunch(blocks, threads, cut, n_waiting, 0 if all_at_a_time else blocks - n_waiting)
+    return PassLaunch(blocks, threads, cut, n_waiting, 0 if all_at_a_time else blocks - n_waiting, all_at_a_time)
 
 
 def chunk_at(cut: Cut, first, stop, number):

@@ -70,8 +70,8 @@ def passes(problem: SweepProblem, depth: int, norm: SweepNorm | None) -> Callabl
     kinds = [(size, problem.norms if i == last else before_last) for i, size in enumerate(sizes)]
     kernels = {kind: pass_kernel(problem, *kind) for kind in dict.fromkeys(kinds)}
     launches = {kind: kernel.launch(box, problem.sides, storage) for kind, kernel in kernels.items()}
-    most_blocks = min(launch.most_exchanging for launch in launches.values())
-    halos = [Halos(context, problem.parts, [view], depth > 1, most_blocks) for view in views[: min(2, len(sizes))]]
+    most_blocks = [min(of_kind) for of_kind in zip(*(kind.most_exchanging for kind in launches.values()), strict=True)]
+    halos = [Halos(context, problem.parts, [view], depth > 1, *most_blocks) for view in views[: min(2, len(sizes))]]
     of_coefficient = problem.exchange_of_coefficient(depth)
     scratch = problem.new_bytes(max(kernel.scratch_bytes for kernel in kernels.values()))
     exchanges = [PassExchanges(problem, of_field) for of_field in halos]
@@ -109,11 +109,11 @@ class PassExchanges:
     def of(self, sweep: Callable[..., None], launch: PassLaunch) -> tuple[Callable[..., None], tuple[int, ...]]:
         """The kernel of a pass that exchanges the halos first, and its arguments after those of ``sweep``."""
         halo = self._halos.halo
-        if not halo.n_rows:
+        if not halo.n_received:
             return sweep, ()
         counters = self._problem.new_bytes(WORD_BYTES * (1 + launch.n_waiting))
         self._problem.context.backend.heap.copy_in(counters.address, np.zeros(1 + launch.n_waiting, np.int64))
         self._kept.append(counters)
-        waits = min(self._halos.blocks, launch.most_exchanging), launch.first_waiting, launch.n_waiting
+        waits = self._halos.receivers, self._halos.senders, launch.first_waiting, launch.n_waiting
         exchange = PassExchange(halo, *waits, counters.address, counters.address + WORD_BYTES)
         return exchanging_pass(sweep), (*halo, *exchange[1:])

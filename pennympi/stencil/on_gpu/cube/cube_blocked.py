@@ -29,8 +29,8 @@ from .cube_place import RING, Cube, Tile, place_of_thread
 from .cube_rows import copy_rows, load_rows
 
 AHEAD = 2  # number of planes of level 0 that are under way
-WAIT_PLANES = 4  # approximate number of planes that a chunk computes in the time in which a small halo arrives
-SENT_PLANES = 8  # approximate number of planes that all multiprocessors compute while one is sent to a neighbour
+WAIT_PLANES = 10  # approximate number of planes that a chunk computes in the time in which a small halo arrives
+SENT_PLANES = 14  # approximate number of planes that all multiprocessors compute while one is sent to a neighbour
 TURNS = 3  # turns of an iteration of the loop, after which a plane's registers have the same role again
 # The tiles by dtype and number of sweeps, as measured on an H200.
 TILES = {

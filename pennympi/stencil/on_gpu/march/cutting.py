@@ -32,7 +32,7 @@ PREFETCH_ROWS = {1: 0, 2: 2, 4: 2}
 MAX_PREFETCH_ROWS = 3  # for all other numbers of sweeps
 SPARE_BLOCKS = 2  # number of blocks of a collective for which a launch leaves room
 START_ROWS = 4.0  # approximate cost of the start of a chunk, in rows
-WAIT_ROWS = 9  # approximate number of rows that a chunk computes in the time in which its halo arrives
+WAIT_ROWS = 18  # approximate number of rows that a chunk computes in the time in which its halo arrives
 WAVES = 8  # number of waves that ``chunk_rows`` tries
 
 
@@ -75,7 +75,7 @@ def launch(march: March) -> Callable[[Box, Box, Storage], PassLaunch]:
             blocks, first = -(-cut.n_chunks * across // WARPS), others // WARPS
             return PassLaunch(blocks, THREADS, cut, blocks - first, first)
         blocks = -(-n_waiting * across // WARPS)
-        return PassLaunch(blocks - others // -WARPS, THREADS, cut._replace(apart=n_waiting), blocks)
+        return PassLaunch(blocks - others // -WARPS, THREADS, cut._replace(apart=n_waiting), blocks, at_a_time=True)
 
     return launch
 
