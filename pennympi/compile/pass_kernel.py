@@ -6,8 +6,9 @@ from typing import Any, NamedTuple
 from ..kernels.sweep.records import Box, Cut
 from .options import LaunchBounds
 
-EXCHANGING = 32  # the most blocks that exchange halos before they compute points that need none
+EXCHANGING = 64  # the most blocks that exchange halos before they compute points that need none
 SENDING = 128  # the most blocks that send points of halos, if all blocks of a launch run at a time
+SPARED = 1 / 3  # the least share of a chunk that blocks are spared if they receive the halos alone
 
 
 class Storage(NamedTuple):
@@ -29,7 +30,7 @@ class PassLaunch(NamedTuple):
 
     blocks, threads: sizes of the grid and of a block; on a GPU they may be (x, y, z)
     n_waiting: number of blocks that read halos that neighbours send;  first_waiting: number of the first of them
-    at_a_time: whether all blocks run at a time, so that many may send
+    at_a_time: whether all blocks run at a time, and not all of them wait
     """
 
     blocks: Any
@@ -41,9 +42,18 @@ class PassLaunch(NamedTuple):
 
     @property
     def most_exchanging(self) -> tuple[int, int]:
-        """The most blocks that receive halos, and the most that send points of halos: the first blocks."""
-        receivers = min(self.first_waiting, EXCHANGING) if self.first_waiting else self.n_waiting
-        return receivers, max(receivers, min(self.blocks, SENDING)) if self.at_a_time else receivers
+        """The most blocks that receive halos, and the most that send points of halos: the first blocks.
+
+        If all blocks run at a time, other blocks than those that wait help them to send, and to receive if they aren't
+        spared many points for it.
+        """
+        if not self.at_a_time:
+            receivers = min(self.first_waiting, EXCHANGING) if self.first_waiting else self.n_waiting
+            return receivers, receivers
+        chunk, spared = self.cut.chunk, self.cut.missing or self.cut.tail and self.cut.chunk - self.cut.tail
+        helping = 0 if spared >= SPARED * chunk else EXCHANGING
+        receivers = max(self.n_waiting, min(self.blocks, helping))
+        return receivers, max(receivers, min(self.blocks, SENDING))
 
 
 class PassKernel(NamedTuple):

@@ -29,8 +29,7 @@ from .cube_place import RING, Cube, Tile, place_of_thread
 from .cube_rows import copy_rows, load_rows
 
 AHEAD = 2  # number of planes of level 0 that are under way
-WAIT_PLANES = 10  # approximate number of planes that a chunk computes in the time in which a small halo arrives
-SENT_PLANES = 14  # approximate number of planes that all multiprocessors compute while one is sent to a neighbour
+WAIT_PLANES = 16  # approximate number of planes that a chunk computes in the time in which its halo arrives
 TURNS = 3  # turns of an iteration of the loop, after which a plane's registers have the same role again
 # The tiles by dtype and number of sweeps, as measured on an H200.
 TILES = {
@@ -91,8 +90,7 @@ def sweep_blocked_pass(stencil: Stencil, depth: int, norms: str) -> PassKernel:
         def in_chunks(chunks: int) -> PassLaunch:
             chunk, wait = -(-planes // chunks), None
             if tiles * -(-planes // chunk) <= storage.processors:
-                wait = WAIT_PLANES + SENT_PLANES * depth // chunks
-                chunk = -(-(planes + wait * (sides.x0 + sides.x1)) // chunks)
+                wait, chunk = WAIT_PLANES, -(-(planes + WAIT_PLANES * (sides.x0 + sides.x1)) // chunks)
             cut, waiting = cut_into_chunks(planes, chunk, storage.lead, depth, (sides.x0, sides.x1), wait)
             return pass_launch(cube.threads, cut, tiles, waiting, any(sides[2:]), wait is not None)
 
