@@ -1,7 +1,7 @@
 """A pass that begins with the exchange of the halos that it reads: one launch, in which the exchange is hidden.
 
-    first blocks             | ready, put, wait, arrive | sweep
-    more blocks              | put | sweep
+    blocks that receive      | ready, put, wait, arrive | sweep
+    more blocks, which send  | put | sweep
     blocks that read a halo  |           wait           | sweep
     all other blocks         | sweep
 

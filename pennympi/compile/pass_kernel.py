@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 from ..kernels.sweep.records import Box, Cut
 from .options import LaunchBounds
 
-EXCHANGING = 64  # the most blocks that exchange halos before they compute points that need none
-SENDING = 128  # the most blocks that send points of halos, if all blocks of a launch run at a time
-SPARED = 1 / 3  # the least share of a chunk that blocks are spared if they receive the halos alone
+EXCHANGING = 32  # the most blocks that exchange halos before they compute points that need none
+# If all blocks of a launch run at a time:
+SENDING = 128  # the most blocks that send points of halos
+HELPING = 64  # the most blocks that receive halos, if chunks that wait are spared fewer points than SPARED and than half
+SPARED = 8  # points along the first dimension
 
 
 class Storage(NamedTuple):
@@ -51,7 +53,7 @@ class PassLaunch(NamedTuple):
             receivers = min(self.first_waiting, EXCHANGING) if self.first_waiting else self.n_waiting
             return receivers, receivers
         chunk, spared = self.cut.chunk, self.cut.missing or self.cut.tail and self.cut.chunk - self.cut.tail
-        helping = 0 if spared >= SPARED * chunk else EXCHANGING
+        helping = 0 if spared >= min(SPARED, chunk / 2) else HELPING
         receivers = max(self.n_waiting, min(self.blocks, helping))
         return receivers, max(receivers, min(self.blocks, SENDING))
 

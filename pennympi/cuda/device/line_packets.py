@@ -54,7 +54,7 @@ def box_of(lines, plane_bytes, row_bytes):
 
 
 def place_of(address, box, offset):
-    """The place of byte ``offset`` of the packed lines, which begin at an address.  The only divisions of a thread"""
+    """The place of byte ``offset`` of the packed lines, which begin at an address.  A thread divides only here."""
     line = divide_32(offset, box.nbytes)
     plane = 0
     if line >= box.rows:  # most boxes have one plane
