@@ -32,8 +32,9 @@ faces = [  # (destination, source, face to send, halo to receive)
 buffers = [(xp.empty(sent.shape), xp.empty(sent.shape)) for _, _, sent, _ in faces]
 residual = xp.zeros(1)
 grid.Barrier()
-start_s = time.perf_counter()
-for _ in range(STEPS):
+for step in range(STEPS):
+    if step == 1:  # in the first step CuPy compiles its kernels
+        start_s = time.perf_counter()
     for (_, _, sent, _), (out, _) in zip(faces, buffers, strict=True):
         out[...] = sent
     requests = []
@@ -47,7 +48,7 @@ for _ in range(STEPS):
     inner += change
     residual[...] = abs(change).sum()
     grid.Allreduce(MPI.IN_PLACE, residual)
-step_us = (time.perf_counter() - start_s) / STEPS * 1e6
+step_us = (time.perf_counter() - start_s) / (STEPS - 1) * 1e6
 decay = (1 + RATE * (2 * np.cos(2 * np.pi / (ny * grid.dims[1])) - 2)) ** STEPS
 wrong = int((abs(field[1:-1, 1:-1] - decay * xp.sin(y)) > 1e-12).sum())
 if grid.rank == 0:
