@@ -66,7 +66,7 @@ def arrive(counter: int) -> None:
 
 def wait_arrivals(counter: int, value: int) -> None:
     """Wait until the word ``counter`` is at least ``value``.  The block then sees the writes of the blocks that arrived.
-    They must be blocks of this launch with lower numbers, whose waits for peers end, so that this wait ends, too."""
+    They must be running blocks of this launch, whose waits for peers end, so that this wait ends, too."""
 
 
 def lock(word: int) -> None:

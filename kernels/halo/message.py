@@ -38,7 +38,7 @@ class HaloPart(NamedTuple):
     """A part of a message between this PE and a neighbour.
 
     pe: number of the neighbour
-    own_number, peer_number: numbers of its signal words on this PE, and on the neighbour
+    own_number, peer_number: numbers of its signal words on this PE, and on the neighbour, unless it goes as packets
     """
 
     pe: int

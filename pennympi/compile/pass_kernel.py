@@ -32,7 +32,7 @@ class PassLaunch(NamedTuple):
 
     blocks, threads: sizes of the grid and of a block; on a GPU they may be (x, y, z)
     n_waiting: number of blocks that read halos that neighbours send;  first_waiting: number of the first of them
-    at_a_time: whether all blocks run at a time, and not all of them wait
+    at_a_time: whether all blocks run at a time, so that more blocks than those that wait may exchange halos
     """
 
     blocks: Any

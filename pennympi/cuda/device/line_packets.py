@@ -1,6 +1,6 @@
 """Packets of the lines of a box on a GPU: a thread gathers its 16 bytes from the lines, or scatters them there.
 
-A few blocks move a message while all others compute, so each of their threads has IN_FLIGHT parts under way.
+Few blocks move a message while others compute, so each of their threads has IN_FLIGHT parts under way.
 """
 
 from typing import NamedTuple

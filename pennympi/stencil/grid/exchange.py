@@ -24,14 +24,14 @@ DIRECT_MIN_BYTES = {"host": 1 << 16, "cuda": 1 << 20, "simulated": 1 << 9}
 # fills only a part of an NVLink packet.
 DIRECT_MIN_LINE_BYTES = 64
 PART_BYTES = {"host": 1 << 14, "cuda": 1 << 12, "simulated": 1 << 8}  # the bytes that one block moves
-SENT_PART_BYTES = 1 << 13  # the bytes that a block sends if it receives none, since it computes points after that
+SENT_PART_BYTES = 1 << 13  # the bytes that a block sends as packets, if more blocks send than receive
 
 
 class Halos:
     """The halos of fields, and a workspace for their exchange, which is released with this object.
 
     Making one is collective.  Raises ValueError if the PEs give different arrays, SymmetricHeapExhausted.
-    receivers, senders: the most blocks of a launch that receive, and that send; 0: as many as the backend allows
+    most_receivers, most_senders: the most blocks that receive, and that send; 0: as many as the backend allows
     halo: the record that kernels take
     text: describes the exchange, the same on every PE
     """
@@ -42,11 +42,11 @@ class Halos:
         grid: Decomposition,
         views: Sequence[ArrayView],
         corners: bool,
-        receivers: int = 0,
-        senders: int = 0,
+        most_receivers: int = 0,
+        most_senders: int = 0,
     ):
         backend, job = context.backend, context.job
-        max_blocks = [min(blocks or backend.max_blocks, backend.max_blocks) for blocks in (receivers, senders)]
+        max_blocks = [min(blocks or backend.max_blocks, backend.max_blocks) for blocks in (most_receivers, most_senders)]
         dtypes, edges = ", ".join(view.dtype.name for view in views), ", corners too" if corners else ""
         self.text = f"halo exchange of {dtypes} on {grid.shape}{edges}, plan {context.guard.next_plan()}"
         context.guard.enter(self.text)

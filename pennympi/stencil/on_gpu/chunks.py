@@ -1,7 +1,7 @@
 """The chunks of a pass along its first dimension, and the order in which the blocks of a launch compute them.
 
 Chunks that read a halo wait for it.  If all blocks run at a time these are the first chunks of a launch, whose blocks
-also exchange the halos, and they are shorter.  Otherwise they are the last chunks, and find their halos there.
+also receive the halos, and they are shorter.  Otherwise they are the last chunks, and find their halos there.
 """
 
 from ...compile.pass_kernel import PassLaunch

@@ -74,8 +74,9 @@ def launch(march: March) -> Callable[[Box, Box, Storage], PassLaunch]:
         if wait is None:
             blocks, first = -(-cut.n_chunks * across // WARPS), others // WARPS
             return PassLaunch(blocks, THREADS, cut, blocks - first, first)
-        blocks = -(-n_waiting * across // WARPS)
-        return PassLaunch(blocks - others // -WARPS, THREADS, cut._replace(apart=n_waiting), blocks, at_a_time=True)
+        first = -(-n_waiting * across // WARPS)
+        blocks = first - others // -WARPS
+        return PassLaunch(blocks, THREADS, cut._replace(apart=n_waiting), first, at_a_time=blocks * WARPS <= warps)
 
     return launch
 
