@@ -69,7 +69,7 @@ def halos_of(machine: Machine, rng: Random, grid: Decomposition, fields: list[Ar
     for pe, of_pe in enumerate(parts):
         fill(machine, pe, table, of_pe.words)
     work = (at["inbox"], at["outbox"], at["signals"], at["epochs"], inbox_bytes)
-    return [Halo(pe, table, *of_pe[1:4], *work) for pe, of_pe in enumerate(parts)]
+    return [Halo(pe, table, *of_pe.counts, *work) for pe, of_pe in enumerate(parts)]
 
 
 class Halos:

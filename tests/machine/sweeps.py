@@ -147,12 +147,12 @@ class Sweeps:
         order, waiting = cut_into_chunks(n_rows, chunk, 0, self.depth, at_sides[:2], wait)
         planned = pass_launch(1, order, 1, waiting, n_dims == 1 or any(at_sides[2:]), wait is not None)
         counters = [words(self.machine, 1 + planned.n_waiting, 0) for _ in range(2)]
-        n_received, n_sent = self.halos[0][me][2:4]
-        limits = zip(planned.most_exchanging, (n_received, n_sent), strict=True)
+        halo = self.halos[0][me]
+        limits = zip(planned.most_exchanging, (halo.n_received, halo.n_sent), strict=True)
         receivers, senders = (rng.randint(1, max(1, min(*most, pe.slots))) for most in limits)
         waits = receivers, max(receivers, senders), planned.first_waiting, planned.n_waiting
         kernel, launches = pass_over(self.grid, order), []
-        if n_received:
+        if halo.n_received:
             kernel = exchanging.exchanging_pass(kernel)
         for call, k in np.ndindex(CALLS, len(self.sizes)):
             done, depth = sum(self.sizes[:k]), self.sizes[k]
@@ -161,9 +161,9 @@ class Sweeps:
             new, old = (self.fields[(k + step) % 2].address for step in (1, 0))
             cut, live = Cut(depth, min(quiet, depth)), resident.widened(box, sides, depth)
             args = (me, Pass(SweepFields(new, old, 0, 0, 0), box, live, cut, 0, at_words, 0))
-            if n_received:
-                at, halo = counters[k % 2], self.halos[k % 2][me]
-                args += (exchanging.PassExchange(halo, *waits, at, at + WORD.itemsize),)
+            if halo.n_received:
+                at = counters[k % 2]
+                args += (exchanging.PassExchange(self.halos[k % 2][me], *waits, at, at + WORD.itemsize),)
             begin = partial(self.write, me, call) if k == 0 else None
             launches.append(KernelLaunch(f"pass {k}", kernel, args, order.n_chunks, begin=begin))
         return launches

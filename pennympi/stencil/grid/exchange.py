@@ -33,6 +33,7 @@ class Halos:
     Making one is collective.  Raises ValueError if the PEs give different arrays, SymmetricHeapExhausted.
     most_receivers, most_senders: the most blocks that receive, and that send; 0: as many as the backend allows
     halo: the record that kernels take
+    receivers, senders: number of blocks of a launch that receive, and that send, which are at least as many
     text: describes the exchange, the same on every PE
     """
 
@@ -58,34 +59,24 @@ class Halos:
         least_bytes = DIRECT_MIN_BYTES[backend.name], DIRECT_MIN_LINE_BYTES
         ways = Ways([by_pointer_of_pe for by_pointer_of_pe, *_ in replies], context.topology, *least_bytes)
         messages = messages_of(grid, job.me, views, corners, ways)
-        fewest = [min(of_pes) for of_pes in zip(*(blocks for *_, blocks in replies), strict=True)]
-        part_bytes = PART_BYTES[backend.name]
-        sent_bytes = part_bytes if fewest[0] == fewest[1] else SENT_PART_BYTES
-        most_parts = (-(-messages.largest_bytes // nbytes) for nbytes in (part_bytes, sent_bytes))
-        n_parts = [
-            max(1, min(most, blocks // max(1, messages.most_rows)))
-            for most, blocks in zip(most_parts, fewest, strict=True)
-        ]
-        parts, inbox_bytes = messages.parts(*n_parts), messages.inbox_bytes
-        n_signals = messages.n_numbers * n_parts[0] * SIGNAL_WORDS
+
+        def parts_of(blocks: int, nbytes: int) -> int:
+            """Number of parts of a message that as many blocks move, if none moves fewer bytes."""
+            return max(1, min(blocks // max(1, messages.most_rows), -(-messages.largest_bytes // nbytes)))
+
+        receivers, senders = map(min, zip(*(blocks for *_, blocks in replies), strict=True))
+        n_parts = parts_of(receivers, PART_BYTES[backend.name])
+        n_sent_parts = parts_of(senders, SENT_PART_BYTES) if senders > receivers else n_parts
+        parts, inbox_bytes = messages.parts(n_parts, n_sent_parts), messages.inbox_bytes
+        n_signals = messages.n_numbers * n_parts * SIGNAL_WORDS
         workspace, release = context.workspaces.kept_for_plan(
             lambda: make_workspace(backend, job, 2 * inbox_bytes, inbox_bytes, n_signals, parts.most_rows, parts.words)
         )
         weakref.finalize(self, release).atexit = False
         memory = (workspace.inbox, workspace.outbox, workspace.signals, workspace.epochs)
-        numbers = (parts.n_received, parts.n_sent, parts.n_direct)
-        self.halo = Halo(job.me, workspace.peer_table, *numbers, *memory, inbox_bytes)
-        self._max_blocks = max_blocks
-
-    @property
-    def receivers(self) -> int:
-        """Number of blocks of a launch that receive."""
-        return min(self.halo.n_received, self._max_blocks[0])
-
-    @property
-    def senders(self) -> int:
-        """Number of blocks of a launch that send: at least as many as receive."""
-        return max(self.receivers, min(self.halo.n_sent, self._max_blocks[1]))
+        self.halo = Halo(job.me, workspace.peer_table, *parts.counts, *memory, inbox_bytes)
+        self.receivers = min(self.halo.n_received, max_blocks[0])
+        self.senders = max(self.receivers, min(self.halo.n_sent, max_blocks[1]))
 
 
 def plan_exchange(

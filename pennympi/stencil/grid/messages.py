@@ -128,15 +128,15 @@ class End(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """The parts of a PE's messages: the words of their rows, and numbers of rows as in ``Halo``.
+    """The parts of a PE's messages.
 
+    words:     of their rows, with zeros up to the same number on each PE
+    counts:    n_received, n_sent and n_direct of ``Halo``
     most_rows: the most rows of a PE
     """
 
     words: list[int]
-    n_received: int
-    n_sent: int
-    n_direct: int
+    counts: tuple[int, int, int]
     most_rows: int
 
 
@@ -157,19 +157,20 @@ class Messages(NamedTuple):
     largest_bytes: int
 
     def parts(self, parts: int, sent_parts: int) -> Parts:
-        """The words of ``parts`` parts of each message, with zeros up to the same number on each PE.
+        """Each message in ``parts`` parts.  sent_parts: number of parts in which a message of packets is sent"""
 
-        sent_parts: number of parts in which a message of packets is sent
-        """
+        def rows(pe: int, own: int, peer: int, end: End, n: int) -> list[list[int]]:
+            return [[pe, own * parts + k, peer * parts + k, *end.words(k, n)] for k in range(n)]
+
         received, sent = [], []
         for pe, own, peer, sent_end, received_end in self.rows:
-            received += [[pe, own * parts + k, peer * parts + k, *received_end.words(k, parts)] for k in range(parts)]
-            n = {LOCAL: 0, PACKETS: sent_parts}.get(sent_end.way, parts)
-            sent += [[pe, own * parts + k, peer * parts + k, *sent_end.words(k, n)] for k in range(n)]
+            received += rows(pe, own, peer, received_end, parts)
+            sent += rows(pe, own, peer, sent_end, {LOCAL: 0, PACKETS: sent_parts}.get(sent_end.way, parts))
         n_direct = parts * sum(received_end.way == DIRECT for *_, received_end in self.rows)
         most_rows = self.most_rows * (parts + max(parts, sent_parts))
         words = list(chain(*received, *sent))
-        return Parts(words + [0] * (most_rows * ROW_WORDS - len(words)), len(received), len(sent), n_direct, most_rows)
+        padding = [0] * (most_rows * ROW_WORDS - len(words))
+        return Parts(words + padding, (len(received), len(sent), n_direct), most_rows)
 
 
 def groups_of(nbytes: int) -> int:
@@ -199,9 +200,10 @@ def messages_of(grid: Decomposition, me: int, fields: Sequence[ArrayView], corne
         way, address = ways.of(me, pe, own), field.address
         to = halo_of_peer.strides if way in (LOCAL, DIRECT) else own.packed
         sent = End(way, offsets[number], address + own.offset, address + halo_of_peer.offset, own, to, own.strides)
-        way = ways.of(pe, me, halo)
-        received = End(way, offsets[opposite], address + halo.offset, 0, halo, halo.strides, halo.packed)
-        received = sent if way == LOCAL else received
+        received = sent  # of a LOCAL message, which the receiver copies
+        if way != LOCAL:
+            way = ways.of(pe, me, halo)
+            received = End(way, offsets[opposite], address + halo.offset, 0, halo, halo.strides, halo.packed)
         rows.append((pe, number, opposite, sent, received))
     rows.sort(key=lambda row: row[-1].way != DIRECT)
     most_rows = max(sum(grid.neighbour(pe, step) is not None for step in steps) for pe in grid.pes) * len(fields)

@@ -72,7 +72,7 @@ def passes(problem: SweepProblem, depth: int, norm: SweepNorm | None) -> Callabl
     launches = {kind: kernel.launch(box, problem.sides, storage) for kind, kernel in kernels.items()}
     if context.backend.shared:  # blocks of another PE that shares the GPU may need the place of blocks that wait
         launches = {kind: launch._replace(at_a_time=False) for kind, launch in launches.items()}
-    most_blocks = [min(of_kind) for of_kind in zip(*(kind.most_exchanging for kind in launches.values()), strict=True)]
+    most_blocks = tuple(map(min, zip(*(launch.most_exchanging for launch in launches.values()), strict=True)))
     halos = [Halos(context, problem.parts, [view], depth > 1, *most_blocks) for view in views[: min(2, len(sizes))]]
     of_coefficient = problem.exchange_of_coefficient(depth)
     scratch = problem.new_bytes(max(kernel.scratch_bytes for kernel in kernels.values()))
