@@ -22,8 +22,8 @@ from .message import LeftToMPI, is_in_place, plain_array
 from .messages import PROBES, with_true_size
 from .methods import collective, for_gpus
 from .page import Card
+from .requests import Prequest, Requests, Standing
 from .table import TABLE, Row
-from .transfer import Prequest, Standing
 
 _MPI = MPI.Intracomm
 COMM_WORLD, COMM_SELF = MPI.COMM_WORLD, MPI.COMM_SELF  # mpi4py's own objects, which pickle finds by these names
@@ -120,7 +120,7 @@ def _predefined(name: str) -> Any:
 class Message(MPI.Message, metaclass=Standing):
     """A message that a communicator has found.  comm: that communicator; COMM_SELF if it is not known"""
 
-    comm: MPI.Intracomm = COMM_SELF
+    comm: MPI.Intracomm = Comm(COMM_SELF)
 
     def __init__(self, message: MPI.Message | None = None):
         self.comm = getattr(message, "comm", self.comm)
@@ -163,7 +163,7 @@ def _wrapping(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 def stand_in_for_mpi4py() -> None:
     """Put objects and classes of this folder into mpi4py's module, for a program that knows only mpi4py."""
-    names: dict[str, Any] = {"Message": Message, "Prequest": Prequest}
+    names: dict[str, Any] = {"Message": Message, "Prequest": Prequest, "Request": Requests}
     vars(MPI).update(names, COMM_WORLD=Comm(COMM_WORLD), COMM_SELF=Comm(COMM_SELF))
 
 

@@ -7,12 +7,15 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..errors import Unsupported
 from ..state import state
-from .flat import Flat
-from .message import Message, is_on_gpu
+from .flat import BYTES, Flat
+from .message import is_on_gpu, message_of
 from .page import ALLOCATIONS, GPUS, N_ALLOCATIONS, N_GPUS, Location, Page, own_page
 
+_DEFAULT = 4  # cudaMemcpyDefault: the addresses tell where both ends lie
 MOST_KNOWN = 1024  # number of addresses whose location is kept
 
 
@@ -40,22 +43,39 @@ class Memory(NamedTuple):
 
     address: int
     device: int
+    n_bytes: int
 
 
-def memory_of(message: Message) -> Memory | None:
-    """The memory of a message; None if it is not contiguous memory of a GPU."""
+def memory_of(spec: Any) -> Memory | None:
+    """The memory of an argument; None if it is not contiguous memory of a GPU.  Raises LeftToMPI."""
     cupy = sys.modules.get("cupy")
-    if cupy is None or not message.n_bytes or not message.element.is_dense:
+    if cupy is None:
         return None
-    array = message.buffer
-    is_whole = type(array) is cupy.ndarray and array.nbytes == message.n_bytes and not message.start  # the usual case
-    if not is_whole and not is_on_gpu(array):
-        return None
-    memory = (array if is_whole else Flat(True).source(message)).data
-    return Memory(memory.ptr, memory.device_id)
+    if type(spec) is cupy.ndarray and spec.flags.c_contiguous:
+        array = spec  # the usual case
+    else:
+        message = message_of(spec)
+        if not message.n_bytes or not message.element.is_dense or not is_on_gpu(message.buffer):
+            return None
+        array = Flat(True).source(message)
+    data, n_bytes = array.data, array.nbytes
+    return Memory(data.ptr, data.device_id, n_bytes) if n_bytes else None
 
 
 # Copies --------------------------------------------------------------------------------
+def copied_to_host(memory: Memory) -> np.ndarray:
+    """The bytes of a message once CuPy's current stream has run."""
+    import cupy
+
+    if cupy.cuda.runtime.getDevice() != memory.device:
+        with cupy.cuda.Device(memory.device):
+            return copied_to_host(memory)
+    copy, stream = np.empty(memory.n_bytes, BYTES), current_stream()
+    cupy.cuda.runtime.memcpyAsync(copy.ctypes.data, memory.address, memory.n_bytes, _DEFAULT, stream.ptr)
+    stream.synchronize()
+    return copy
+
+
 def begin_copy(to: Memory | int, source: int, n_bytes: int, ready: Any = None) -> Callable[[], bool]:
     """Begin a copy, on a stream of its own.  Returns a function that says whether the copy has ended.
 
@@ -71,7 +91,7 @@ def begin_copy(to: Memory | int, source: int, n_bytes: int, ready: Any = None) -
         stream.wait_event(ready)
     ended = events.pop() if events else cupy.cuda.Event(disable_timing=True)
     address = to.address if isinstance(to, Memory) else to
-    cupy.cuda.runtime.memcpyAsync(address, source, n_bytes, cupy.cuda.runtime.memcpyDefault, stream.ptr)
+    cupy.cuda.runtime.memcpyAsync(address, source, n_bytes, _DEFAULT, stream.ptr)
     ended.record(stream)
 
     def has_ended() -> bool:

@@ -22,13 +22,23 @@ from mpi4py import MPI
 from ..errors import Unsupported
 from ..units import size_text
 from . import page as pages
-from .agreement import agreement_of
 from .flat import BYTES, Flat
-from .gpu import address_of, begin_copy, current_stream, locate, mark, memory_of, number_of_gpu, show_reach
-from .log import log_way
+from .gpu import (
+    address_of,
+    begin_copy,
+    copied_to_host,
+    current_stream,
+    locate,
+    mark,
+    memory_of,
+    number_of_gpu,
+    show_reach,
+)
+from .log import LOGS, log_way
 from .message import is_on_gpu, message_of
 from .page import FAILED, MOST_BYTES, RECEIVES, SENT, STATE, TAKEN, Envelope, opened, own_page, put_true_size
-from .transfer import Overdue, Request, Result, Steps, Transfer, until
+from .requests import Request
+from .transfer import NOTHING, Overdue, Result, Steps, Transfer
 
 _PLAIN, _PLAIN_MESSAGE = MPI.Intracomm, MPI.Message
 Method = Callable[..., Any]
@@ -36,26 +46,28 @@ Method = Callable[..., Any]
 
 # Sends ---------------------------------------------------------------------------------
 def _begin_send(begin: Callable[..., MPI.Request], comm: Any, spec: Any, dest: int, tag: int) -> Transfer:
-    """Begin a message.  begin: MPI's non-blocking call of the message's mode.  Raises LeftToMPI."""
-    message, page = message_of(spec), agreement_of(comm).page(dest)
-    memory, n_bytes = memory_of(message), message.n_bytes
+    """A message.  begin: MPI's non-blocking call of the message's mode.  Raises LeftToMPI."""
+    memory, page = memory_of(spec), comm._agree().page(dest)
     slot = location = None
-    if memory and n_bytes > MOST_BYTES and dest != MPI.PROC_NULL:
+    if memory and memory.n_bytes > MOST_BYTES and dest != MPI.PROC_NULL:
         location = locate(memory.address)
         if page is None or location is None:
-            _warn_of_host(n_bytes, page is None)
+            _warn_of_host(memory.n_bytes, page is None)
         elif page.takes_from(number_of_gpu(memory.device)):
-            slot = pages.take_slot(n_bytes, tag, page.card.process.pid)
+            slot = pages.take_slot(memory.n_bytes, tag, page.card.process.pid)
     sent: Any = spec
-    if location and slot is not None:
+    if memory and location and slot is not None:
         current_stream().synchronize()
-        sent = [Envelope(n_bytes, location, slot).packed(), MPI.BYTE]
-    elif is_on_gpu(message.buffer):
-        sent = [Flat(False).source(message), MPI.BYTE]
+        sent = [Envelope(memory.n_bytes, location, slot).packed(), MPI.BYTE]
+    elif memory:
+        sent = [copied_to_host(memory), MPI.BYTE]
+    elif is_on_gpu(spec):
+        sent = [Flat(False).source(message_of(spec)), MPI.BYTE]
     request = begin(comm, sent, dest, tag)
-    call = f"a message of {n_bytes} bytes to rank {dest} with tag {tag}"
-    log_way(comm, call, "MPI" if slot is None else "a copy from GPU to GPU")
-    return Transfer(_steps_of_send(request, slot, (spec, sent)), Overdue(comm, {dest: page}, call))
+    what = lambda: f"a message of {message_of(spec).n_bytes} bytes to rank {dest} with tag {tag}"  # noqa: E731
+    if LOGS:
+        log_way(comm, what(), "MPI" if slot is None else "a copy from GPU to GPU")
+    return Transfer(_steps_of_send(request, slot, (spec, sent)), lambda: Overdue(comm, {dest: page}, what()))
 
 
 def _steps_of_send(request: MPI.Request, slot: int | None, buffers: Any) -> Steps:
@@ -63,7 +75,7 @@ def _steps_of_send(request: MPI.Request, slot: int | None, buffers: Any) -> Step
     while not request.Test():
         yield
     if slot is None:
-        return Result()
+        return NOTHING
     words = own_page().slot(slot)
     while words[STATE] == SENT:
         yield
@@ -71,7 +83,7 @@ def _steps_of_send(request: MPI.Request, slot: int | None, buffers: Any) -> Step
     pages.release_slot(slot)
     if failed:
         raise Unsupported("the receiver of a message can't open this process's memory on its GPU: see its own error")
-    return Result()
+    return NOTHING
 
 
 def _warn_of_host(n_bytes: int, is_far: bool) -> None:
@@ -130,14 +142,15 @@ class _Target:
     """
 
     def __init__(self, spec: Any):
-        message = message_of(spec)
-        self._ready, self._flat, self._memory, self.n_bytes = None, Flat(False), memory_of(message), message.n_bytes
+        self._ready, self._flat, self._memory = None, Flat(False), memory_of(spec)
         self._array: Any = None
         if self._memory:
             _take_envelopes()
-            self._ready = mark()
+            self._ready, self.n_bytes = mark(), self._memory.n_bytes
         else:
+            message = message_of(spec)
             self._array = self._flat.result(message) if message.element.is_dense else self._flat.updated(message)
+            self.n_bytes = message.n_bytes
         self._is_own = self._array is not None and self.n_bytes > MOST_BYTES
         self.landing: Any = self._array if self._is_own else np.empty(max(self.n_bytes, MOST_BYTES), BYTES)
 
@@ -151,17 +164,20 @@ class _Target:
         elif not self._is_own:
             self._array[:n_bytes] = self.landing[:n_bytes]
         self._flat.put_back()
-        return Result()
+        return NOTHING
 
 
 def _begin_receive(comm: Any, begin: Callable[..., MPI.Request], spec: Any, source: int, tag: int) -> Transfer:
-    """Begin a receive.  begin: takes (comm, spec, source, tag).  Raises LeftToMPI."""
+    """A receive.  begin: takes (comm, spec, source, tag).  Raises LeftToMPI."""
     target = _Target(spec)
     request = begin(comm, [target.landing, MPI.BYTE], source, tag)
-    call = f"a receive of at most {target.n_bytes} bytes with tag {tag}"
-    agreement = agreement_of(comm)
-    awaited = agreement.pages_of_others(comm) if source == MPI.ANY_SOURCE else {}
-    overdue = Overdue(comm, awaited or {source: agreement.page(source)}, call)
+
+    def overdue() -> Overdue:
+        agreement = comm._agree()
+        awaited = agreement.pages_of_others(comm) if source == MPI.ANY_SOURCE else {}
+        call = f"a receive of at most {target.n_bytes} bytes with tag {tag}"
+        return Overdue(comm, awaited or {source: agreement.page(source)}, call)
+
     return Transfer(_steps_of_receive(comm, request, target, spec), overdue, request)
 
 
@@ -177,7 +193,7 @@ def _steps_of_receive(comm: Any, request: MPI.Request, target: _Target, buffer: 
         raise
     if status.Is_cancelled() or status.source == MPI.PROC_NULL:
         return Result(status.source, status.tag, 0, status.Is_cancelled())
-    page, n_bytes = agreement_of(comm).page(status.source), status.Get_count(MPI.BYTE)
+    page, n_bytes = comm._agree().page(status.source), status.Get_count(MPI.BYTE)
     envelope = opened(target.landing[:n_bytes], page)
     result = Result(status.source, status.tag, envelope.n_bytes if envelope else n_bytes)
     answer = FAILED
@@ -200,28 +216,30 @@ def _steps_of_receive(comm: Any, request: MPI.Request, target: _Target, buffer: 
 
 # The methods of mpi4py -----------------------------------------------------------------
 def _begin_both(comm: Any, sendbuf: Any, dest: int, sendtag: int, recvbuf: Any, source: int, recvtag: int) -> Transfer:
-    """A transfer that is complete when both messages are complete."""
+    """A transfer of two messages."""
     receive = _begin_receive(comm, _PLAIN.Irecv, recvbuf, source, recvtag)
     try:
         send = _begin_send(_PLAIN.Isend, comm, sendbuf, dest, sendtag)
     except BaseException:
         receive.cancel()
         raise
+    return Transfer(_steps_of_both(receive, send))
 
-    def result() -> Result:
-        if send.error and not receive.is_complete:
+
+def _steps_of_both(receive: Transfer, send: Transfer) -> Steps:
+    while not ((receive.is_complete or receive.look()) & (send.is_complete or send.look())):
+        if send.error:
             receive.cancel()
-        for error in filter(None, (receive.error, send.error)):
-            raise error
-        return receive.result
-
-    return Transfer(until(lambda: send.error or (receive.is_complete and send.is_complete), result))
+            break
+        yield
+    for error in filter(None, (receive.error, send.error)):
+        raise error
+    return receive.result
 
 
 def _begin_replacing(comm: Any, buf: Any, dest: int, sendtag: int, source: int, recvtag: int) -> Transfer:
     """A transfer of a copy of the buffer, while the buffer receives."""
-    message = message_of(buf)
-    copy = Flat(memory_of(message) is not None).source(message).copy()
+    copy = Flat(memory_of(buf) is not None).source(message_of(buf)).copy()
     return _begin_both(comm, [copy, MPI.BYTE], dest, sendtag, buf, source, recvtag)
 
 
@@ -236,14 +254,14 @@ def _begin_probed(message: Any, buf: Any) -> Transfer:
 
 def _blocking_send(begin: Callable[..., Transfer]) -> Method:
     def method(comm: Any, *args: Any) -> None:
-        begin(comm, *args).wait()
+        begin(comm, *args).start().wait()
 
     return method
 
 
 def _blocking_receive(begin: Callable[..., Transfer]) -> Method:
     def method(comm: Any, *args: Any) -> None:
-        result, status = begin(comm, *args[:-1]).wait(), args[-1]
+        result, status = begin(comm, *args[:-1]).start().wait(), args[-1]
         if status is not None:
             result.fill(status)
 
@@ -266,7 +284,7 @@ def with_true_size(plain: Method) -> Method:
         status = MPI.Status() if status is None else status
         result = plain(comm, source, tag, status)
         if result is not False and result is not None:
-            put_true_size(status, agreement_of(comm).page(status.source))
+            put_true_size(status, comm._agree().page(status.source))
         return result
 
     return probe

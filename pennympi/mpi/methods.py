@@ -5,6 +5,7 @@ An MPI that is not built for CUDA reads an address of a GPU as one of the host, 
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import Parameter, signature
@@ -18,9 +19,9 @@ from .agreement import METHODS_COUNT
 from .message import ON_HOST, SIZES, SPECS, LeftToMPI, is_on_gpu
 from .messages import OF_COMM, OF_MESSAGE, noted
 from .page import LEAST_BYTES
+from .requests import Persistent
 from .staging import begun, refuse, staged
 from .table import TABLE, Row
-from .transfer import Persistent
 
 Method = Callable[..., Any]
 _BUFFERS = ("buf", "sendbuf", "recvbuf")
@@ -96,6 +97,8 @@ def _for_gpus(plain: Method, on_gpu: Method, is_message: bool) -> Method:
     by_mpi = noted(plain) if receives and plain.__name__ not in _BLOCKING else plain
 
     def by_place(comm: Any, *args: Any) -> Any:
+        if type(args[place]) is getattr(sys.modules.get("cupy"), "ndarray", None):  # the usual case
+            return on_gpu(comm, *args)
         if receives and messages.takes_envelopes:
             received = args[place]
             if type(received) is not ndarray or received.nbytes >= LEAST_BYTES:  # an envelope fits into it

@@ -1,7 +1,7 @@
-"""Calls that are under way: their steps, the looks by which they progress, and their requests.
+"""Calls that are under way: their steps, and the looks by which they progress.
 
-A caller that waits for a request of this file makes the looks itself.  A thread makes them during MPI.Request.Waitall,
-and while the program does something else and a peer waits for its answer.  It sleeps while no call is under way.
+A caller that waits makes the looks itself.  A thread makes them once the program has made none for a millisecond: it
+computes, or waits in MPI.  The thread sleeps while no call is under way.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from __future__ import annotations
 import ctypes
 import os
 import time
-from collections.abc import Callable, Generator, Iterable, Mapping
-from functools import partial
+from collections.abc import Callable, Generator, Iterator, Mapping
 from threading import Event, Lock, Thread
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from mpi4py import MPI
 
-from ..errors import PeerTimeout, Unsupported
+from ..errors import PeerTimeout
 from ..once import once
 from ..polling import poll_times
 from ..settings import setting
 from .page import SINCE, Page, own_page
 
-NAP_S, MOST_NAP_S = 5e-6, 1e-3  # naps of the thread, in which the program continues
+MOST_NAP_S, LINGER_S = 1e-3, 0.1  # longest nap of the thread; time without a call until it sleeps
+N_SPARED = 16  # looks at a call before its deadline is asked for
 LOOK_NS = 250_000_000  # time between two looks at a rank's signs of life
 
 
@@ -40,6 +40,7 @@ class Result(NamedTuple):
         status.Set_elements(MPI.BYTE, self.n_bytes)
 
 
+NOTHING = Result()
 Steps = Generator[None, None, Result]
 
 
@@ -84,40 +85,47 @@ class Transfer:
     """A call that is under way.
 
     steps:      generator that yields while the call waits, and returns the Result
-    overdue:    function that returns the error of a wait after its deadline, else None
-    can_cancel: request of MPI that ``cancel`` cancels
+    overdue:    function that makes the Overdue of the call; None: it has no deadline
+    can_cancel: request of MPI that ``cancel`` cancels, or None
     """
 
-    def __init__(
-        self,
-        steps: Steps,
-        overdue: Callable[[], Exception | None] = lambda: None,
-        can_cancel: MPI.Request = MPI.REQUEST_NULL,
-    ):
-        self._steps, self._overdue, self._can_cancel = steps, overdue, can_cancel
-        self.result = Result()
+    def __init__(self, steps: Steps, overdue: Callable[[], Overdue] | None = None, can_cancel: MPI.Request | None = None):
+        self._steps, self._make_overdue, self._can_cancel = steps, overdue, can_cancel
+        self._overdue: Overdue | None = None
+        self._n_looks = 0
+        self.result = NOTHING
         self.error: Exception | None = None
         self.is_complete = self.is_raised = False
-        self.on_complete: Callable[[], None] = lambda: None
-        _under_way.append(self)
-        _begun.set()
+        self.on_complete: Callable[[], None] | None = None
 
-    def look(self) -> None:
-        """Continue the call as far as it goes."""
+    def look(self) -> bool:
+        """Continue the call as far as it goes.  Returns whether it is complete."""
         try:
             next(self._steps)
+            self._n_looks += 1
+            if self._n_looks <= N_SPARED or self._make_overdue is None:
+                return False
+            if self._overdue is None:
+                self._overdue = self._make_overdue()
             self.error = self._overdue()
             if self.error is None:
-                return
+                return False
             self._steps.close()
             self.cancel()
         except StopIteration as end:
             self.result = end.value
         except Exception as error:
             self.error = error
-        _under_way.remove(self)
         self.is_complete = True
-        self.on_complete()
+        if self.on_complete:
+            self.on_complete()
+        return True
+
+    def start(self) -> Transfer:
+        """Look for the first time; if the call is not complete, all later looks include it."""
+        if not self.look():
+            _under_way.append(self)
+        return self
 
     def cancel(self) -> None:
         """Ask MPI to cancel the call."""
@@ -126,17 +134,10 @@ class Transfer:
 
     def wait(self) -> Result:
         """Look until the call is complete.  Raises its error."""
-        global _waiting
-        _waiting += 1
-        try:
-            for _ in poll_times():
+        if not self.is_complete:
+            for _ in looks():
                 if self.is_complete:
                     break
-                look_at_all()
-        finally:
-            _waiting -= 1
-            if not _waiting:
-                own_page().words[SINCE] = 0
         self.is_raised = True
         if self.error is not None:
             raise self.error
@@ -145,8 +146,14 @@ class Transfer:
 
 _under_way: list[Transfer] = []
 _looking, _begun = Lock(), Event()
-_waiting = 0  # threads of this process in ``Transfer.wait``
+_waiting = 0  # threads of this process in ``looks``
+_looked_s = 0.0  # time of the program's last look
 _PR_SET_TIMERSLACK = 29
+
+
+def any_under_way() -> bool:
+    """Whether a call of this process is under way."""
+    return bool(_under_way)
 
 
 def look_at_all() -> None:
@@ -154,14 +161,44 @@ def look_at_all() -> None:
     if _looking.acquire(timeout=MOST_NAP_S):  # meanwhile the holder runs
         try:
             for transfer in tuple(_under_way):
-                transfer.look()
+                if transfer.look():
+                    _under_way.remove(transfer)
         finally:
             _looking.release()
+
+
+def looks() -> Iterator[None]:
+    """Look at all calls, for ever: the loop of a wait, which its caller leaves."""
+    global _waiting
+    _waiting += 1
+    try:
+        for _ in poll_times():
+            look_at_all()
+            yield
+    finally:
+        _waiting -= 1
+        note_program()
+        if not _waiting:
+            own_page().words[SINCE] = 0
+
+
+def note_program() -> None:
+    """Note that the program itself looks now, or begins a call."""
+    global _looked_s
+    _looked_s = time.monotonic()
 
 
 @once
 def _start_thread() -> None:
     Thread(target=_look_for_others, daemon=True, name="pennympi messages").start()
+
+
+def wake_thread() -> None:
+    """See that the thread looks where the program does not."""
+    note_program()
+    if not _begun.is_set():
+        _begun.set()
+        _start_thread()
 
 
 def _look_for_others() -> None:
@@ -170,126 +207,10 @@ def _look_for_others() -> None:
     while True:
         _begun.wait()
         _begun.clear()
-        start_s = time.monotonic()
-        while _under_way and not MPI.Is_finalized():
-            time.sleep(max(NAP_S, min((time.monotonic() - start_s) / 64, MOST_NAP_S)))
-            if not _waiting:
+        quiet_s = 0.0
+        while (_under_way or quiet_s < LINGER_S) and not MPI.Is_finalized():
+            is_quiet = quiet_s > MOST_NAP_S and not _waiting
+            if is_quiet:
                 look_at_all()
-
-
-class _Looking(MPI.Request if TYPE_CHECKING else object):  # type: ignore[misc]
-    """A request that waits for a transfer by looking at it."""
-
-    _transfer: Transfer | None = None
-
-    def Wait(self, status: MPI.Status | None = None) -> Any:
-        transfer, self._transfer = self._transfer, None
-        if transfer is None:
-            return super().Wait(status)
-        try:
-            transfer.wait()
-        finally:
-            complete = super().Wait(status)
-        return complete
-
-    def Test(self, status: MPI.Status | None = None) -> bool:
-        if self._transfer and not self._transfer.is_complete:
-            look_at_all()
-        if self._transfer and self._transfer.error is not None:
-            return bool(self.Wait(status))
-        return super().Test(status)
-
-    def wait(self, status: MPI.Status | None = None) -> Any:
-        """None, as mpi4py returns it for a message that is not pickled."""
-        self.Wait(status)
-
-    def test(self, status: MPI.Status | None = None) -> tuple[bool, None]:
-        """Whether the request is complete, and None."""
-        return self.Test(status), None
-
-
-class Request(_Looking, MPI.Request):
-    """The request of a transfer, for which all waits of MPI work.  begin: function that begins the transfer"""
-
-    def __new__(cls, begin: Callable[[], Transfer]) -> Request:
-        if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
-            raise Unsupported(
-                "a non-blocking call of an array on a GPU needs MPI_THREAD_MULTIPLE, as mpi4py starts MPI by default: "
-                "leave mpi4py.rc as it is, or call the blocking method"
-            )
-        _start_thread()
-        transfer = begin()
-
-        def query(status: MPI.Status) -> None:
-            if transfer.error is None or transfer.is_raised:
-                return transfer.result.fill(status)
-            raise transfer.error if isinstance(transfer.error, MPI.Exception) else MPI.Exception(MPI.ERR_OTHER)
-
-        begun = MPI.Grequest.Start(query, lambda: None, lambda is_complete: None if is_complete else transfer.cancel())
-        held = MPI.Grequest(begun)  # MPI clears the handle of ``begun`` when the user has waited
-        with _looking:
-            transfer.on_complete = held.Complete
-            if transfer.is_complete:
-                held.Complete()
-        request: Request = super().__new__(cls, begun)
-        request._transfer = transfer
-        return request
-
-
-class Standing(type):
-    """The type of a class that replaces its base: objects of the base count as its instances."""
-
-    def __init__(cls, name: str, bases: tuple[Any, ...], namespace: dict[str, Any]):
-        super().__init__(name, bases, namespace)
-        for name in ("fromhandle", "fromint", "f2py"):
-            setattr(cls, name, partial(cls._wrapped, getattr(bases[-1], name)))
-
-    def _wrapped(cls, from_handle: Callable[[Any], Any], handle: Any) -> Any:
-        return cls(from_handle(handle))
-
-    def __instancecheck__(cls, value: Any) -> bool:
-        return isinstance(value, cls.__bases__[-1])
-
-
-class Prequest(MPI.Prequest, metaclass=Standing):
-    """mpi4py's class, whose ``Startall`` starts the calls of ``Persistent``, too."""
-
-    @classmethod
-    def Startall(cls, requests: Iterable[MPI.Prequest]) -> None:
-        for request in requests:
-            request.Start()
-
-
-class Persistent(_Looking, Prequest):
-    """A persistent call: each Start begins one.
-
-    Its handle is that of the call under way.  Between calls the handle is null, and MPI's waits ignore it; so mpi4py's
-    Startall, which hands MPI the handles, raises MPI.Exception.
-    """
-
-    _start: Callable[[], MPI.Request] | None
-
-    def __new__(cls, start: Callable[[], MPI.Request]) -> Persistent:
-        request: Persistent = super().__new__(cls)
-        request._start = start
-        return request
-
-    def Start(self) -> None:
-        assert self._start is not None, "the request has been freed"
-        begun = self._start()
-        self._transfer = getattr(begun, "_transfer", None)
-        ctypes.memmove(MPI._addressof(self), MPI._addressof(begun), MPI._sizeof(begun))  # for Waitall
-
-    def Free(self) -> None:
-        self._start = None
-        if super().__bool__():
-            super().Free()
-
-    def __bool__(self) -> bool:
-        return self._start is not None
-
-    def __eq__(self, request: object) -> bool:
-        return self is request if self else super().__eq__(request)
-
-    def __ne__(self, request: object) -> bool:
-        return not self == request
+            time.sleep(min(quiet_s / 64, MOST_NAP_S) if is_quiet else MOST_NAP_S)
+            quiet_s = time.monotonic() - _looked_s

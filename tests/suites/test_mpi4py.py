@@ -11,12 +11,14 @@ from launch import PROGRAMS, launch
 VERSION = "4.1.2"
 MOVED = ("cco_buf", "cco_vec")  # modules whose messages all go through the team
 NON_BLOCKING = ("cco_nb_buf", "cco_nb_vec", "cco_ngh_buf", "cco_ngh_obj", "cco_obj")
-PERSISTENT = ("cco_pr_buf", "cco_pr_vec", "cco_pr_ngh_buf", "cco_buf_inter", "cco_vec_inter", "cco_obj_inter")
+PERSISTENT = ("cco_pr_buf", "cco_pr_vec", "cco_pr_ngh_buf")
+BETWEEN_GROUPS = ("cco_buf_inter", "cco_vec_inter", "cco_obj_inter")  # of processes, whose communicators are MPI's
 MESSAGES = ("p2p_buf", "p2p_buf_matched", "p2p_buf_part", "p2p_obj", "p2p_obj_matched", "comm", "request")
 GROUPS = {  # name: modules, PENNYMPI_COMM_FROM_BYTES.  At 5 ranks on two cores a group took 80 to 95 s
     "team": (MOVED, "0"),
     "non-blocking": (NON_BLOCKING, "auto"),
     "persistent": (PERSISTENT, "auto"),
+    "between groups": (BETWEEN_GROUPS, "auto"),
     "messages": (MESSAGES, "auto"),
 }
 

@@ -2,7 +2,7 @@
 
 mpi4py_suite.py FOLDER plain|comm MODULE ...      prints a line "RAN tests failures skipped" on rank 0
 
-With a Comm the tests also use CuPy's arrays, if there is a GPU.  MPI alone may not accept them.
+With a Comm the tests also use CuPy's arrays, if there is a GPU.  MPI alone may not accept them; between groups they are not sent.
 """
 
 import os
@@ -21,7 +21,7 @@ sys.path.insert(0, folder)
 try:
     import cupy
 
-    has_gpu = cupy.cuda.is_available()
+    has_gpu = cupy.cuda.is_available() and not any(module.endswith("_inter") for module in modules)
 except ImportError:
     has_gpu = False
 hidden = {name: sys.modules.get(name) for name in ("numba", "cupy") if name == "numba" or which == "plain" or not has_gpu}
