@@ -23,7 +23,6 @@ from .block import (
     wait,
     wait_all,
 )
-from .plans import packed_bytes
 from .records import PE, Message, Work
 from .slots import inbox_of, word, words
 from .steps import fence_signal_all, load_counter, load_epoch, rounds, store_counter, store_epoch
@@ -91,19 +90,19 @@ def exchange_put_signal(pe: PE, swap: Message, work: Work, max_blocks: int):
     store_counter(work, work.epochs, from_peer, epoch)
 
 
-def exchange_packets(pe: PE, swap: Message, work: Work, max_blocks: int):
-    """Packets, which carry their epoch.
+def exchange_packets(pe: PE, swap: Message, work: Work, max_blocks: int, piece_bytes: int):
+    """Packets, which carry their epoch.  piece_bytes: bytes of a message, which fit into a slot
 
     inbox  (n_pes sources, max_blocks, 2 buffers) slots of packets
     epochs (n_pes, max_blocks)
     """
     from_me, from_peer = pe.me * max_blocks + block(), swap.peer * max_blocks + block()
     epoch = load_counter(work, work.epochs, from_peer)
-    for start in rounds(swap.nbytes, packed_bytes(work.buffer_bytes)):
+    for start in rounds(swap.nbytes, piece_bytes):
         epoch += 1
         # The peer sends for epoch e+1 after it has received epoch e: two buffers suffice.
         peer_buffer, own_buffer = from_me * 2 + (epoch & 1), from_peer * 2 + (epoch & 1)
-        nbytes = min(packed_bytes(work.buffer_bytes), swap.nbytes - start)
+        nbytes = min(piece_bytes, swap.nbytes - start)
         slot = work.inbox + peer_buffer * work.buffer_bytes
         send_packets(pe.ctx, Message(slot, swap.src + start, nbytes, swap.peer), epoch)
         sync()  # dst may be src

@@ -9,6 +9,8 @@ from ..compile.options import KernelOptions
 from ..job.control import tag_of
 from ..kernels.block import EPOCH_BITS
 from ..kernels.exchange import TABLE
+from ..kernels.packets import GROUP_DATA_BYTES
+from ..kernels.plans import packed_bytes
 from ..kernels.records import Message
 from ..memory.symmetric import KeptChecks, keep
 from ..memory.workspace import make_workspace
@@ -16,9 +18,14 @@ from .base import CollectiveContext, Launch
 
 PIECE_BYTES = 65536  # bytes in a message of a block
 MAX_BLOCKS = 32
-SLOT_BYTES, MAX_PACKET_BLOCKS = 32768, 64  # of a message as packets
-LEAST_PACKET_BYTES = 4096  # that a block sends as packets, unless there are fewer
+SLOT_BYTES, MAX_PACKET_BLOCKS = 16384, 128  # of a message as packets
+LEAST_PACKET_BYTES = 4080  # that a block sends as packets, unless there are fewer
 DST, SRC = 2, 3  # indices of the addresses among a kernel's parameters
+
+
+def _parts(nbytes: int, part_bytes: int) -> int:
+    """The number of parts of a message, at least one."""
+    return max(1, -(-nbytes // part_bytes))
 
 
 class Exchange:
@@ -57,11 +64,12 @@ class Exchange:
         self._arrays.holds(dst)
         self._arrays.holds(src)
         check_pair(dst, src, "one array for both", ("recv", "send"))
-        key = dst.count, dst.dtype, form, int(pe)
+        aligned = not (dst.address | src.address | dst.nbytes) & 15
+        key = dst.count, dst.dtype, form, int(pe), aligned
         launch = self._launches.get(key) or keep(self._launches, key, self._compile(*key))
         return launch, (dst.address, src.address)
 
-    def _compile(self, count: int, dtype: DType, form: str, pe: int) -> Launch:
+    def _compile(self, count: int, dtype: DType, form: str, pe: int, aligned: bool) -> Launch:
         """A launch.  Its text is "" for a call of two PEs alone, which other PEs do not count."""
         if form == "packets" and not self._packets_to(pe):
             form = "put_signal"
@@ -71,16 +79,17 @@ class Exchange:
         if pair:
             self._job.control.write_down(text)
         nbytes = count * dtype.item_bytes
-        workspace, max_blocks, buffer_bytes, least_bytes = self._pair, self._blocks, PIECE_BYTES, PIECE_BYTES
-        if chosen.collective:
-            workspace = self._team
-        elif form == "packets":
-            workspace, max_blocks = self._packets, self._packet_blocks
-            buffer_bytes, least_bytes = SLOT_BYTES, LEAST_PACKET_BYTES
-        blocks = max(1, min(max_blocks, -(-nbytes // least_bytes)))
-        work = workspace.work(buffer_bytes, tag_of(text) << EPOCH_BITS)
-        arguments = (me, n, *Message(0, 0, nbytes, pe), *work, *(() if chosen.collective else (max_blocks,)))
-        options = KernelOptions(constants={"n_pes": n})
+        extra: tuple[int, ...]
+        if form == "packets":
+            blocks = min(self._packet_blocks, _parts(nbytes, LEAST_PACKET_BYTES))
+            piece_bytes = min(packed_bytes(SLOT_BYTES), _parts(nbytes, blocks * GROUP_DATA_BYTES) * GROUP_DATA_BYTES)
+            workspace, buffer_bytes, extra = self._packets, SLOT_BYTES, (self._packet_blocks, piece_bytes)
+        else:
+            blocks = min(self._blocks, _parts(nbytes, PIECE_BYTES))
+            workspace, extra = (self._team, ()) if chosen.collective else (self._pair, (self._blocks,))
+            buffer_bytes = PIECE_BYTES
+        arguments = (me, n, *Message(0, 0, nbytes, pe), *workspace.work(buffer_bytes, tag_of(text) << EPOCH_BITS), *extra)
+        options = KernelOptions(constants={"n_pes": n}, aligned=aligned)
         kernel = self._backend.compiler.kernel(chosen.kernel, f"exchange ({form})", options)
         return Launch(kernel.prepare(blocks, arguments, (DST, SRC)), True, "" if pair else text)
 

@@ -153,8 +153,9 @@ def opened(landed: np.ndarray, page: Page | None) -> Envelope | None:
     if page is None or landed.size not in ENVELOPES_BYTES:
         return None
     magic, n_bytes, *location = _FORM.unpack_from(landed.data)
-    slot = ENVELOPES_BYTES.index(landed.size)
-    return Envelope(n_bytes, Location(*location), slot) if magic == page.card.magic else None
+    if magic != page.card.magic:
+        return None
+    return Envelope(n_bytes, Location(*location), ENVELOPES_BYTES.index(landed.size))
 
 
 def put_true_size(status: MPI.Status, page: Page | None) -> None:

@@ -89,14 +89,15 @@ class Transfer:
     can_cancel: request of MPI that ``cancel`` cancels, or None
     """
 
+    result = NOTHING
+    error: Exception | None = None
+    is_complete = is_raised = False
+    on_complete: Callable[[], None] | None = None
+    _overdue: Overdue | None = None
+    _n_looks = 0
+
     def __init__(self, steps: Steps, overdue: Callable[[], Overdue] | None = None, can_cancel: MPI.Request | None = None):
         self._steps, self._make_overdue, self._can_cancel = steps, overdue, can_cancel
-        self._overdue: Overdue | None = None
-        self._n_looks = 0
-        self.result = NOTHING
-        self.error: Exception | None = None
-        self.is_complete = self.is_raised = False
-        self.on_complete: Callable[[], None] | None = None
 
     def look(self) -> bool:
         """Continue the call as far as it goes.  Returns whether it is complete."""

@@ -3,6 +3,8 @@
 from random import Random
 
 from pennympi.kernels.exchange import Form
+from pennympi.kernels.packets import GROUP_DATA_BYTES
+from pennympi.kernels.plans import packed_bytes
 from pennympi.simulator.launches import Launch
 
 from .arrays import Held, values
@@ -34,6 +36,7 @@ class Exchanges:
             if not form.collective:
                 nbytes[pe] = nbytes[partner[pe]] or 1 + int(rng.random() ** 2 * MOST_BYTES)
         data = [values(rng, 1, size, "byte")[0] for size in nbytes]
+        piece_bytes = rng.randrange(GROUP_DATA_BYTES, packed_bytes(self.buffer_bytes) + 1, GROUP_DATA_BYTES)
         for pe in range(n):
             if partner[pe] == pe and not form.collective:
                 continue
@@ -45,7 +48,7 @@ class Exchanges:
             what = f"call {number} (exchange {form.name}, {nbytes[pe]} bytes with {partner[pe]})"
             blocks = max(1, min(self.max_blocks, -(-nbytes[pe] // self.buffer_bytes)))
             call = {"ctx": pe, "me": pe, "n_pes": n, "dst": recv, "src": send, "nbytes": nbytes[pe], "peer": partner[pe]}
-            call |= {"max_blocks": self.max_blocks, "buffer_bytes": self.buffer_bytes}
+            call |= {"max_blocks": self.max_blocks, "buffer_bytes": self.buffer_bytes, "piece_bytes": piece_bytes}
             call |= self.workspaces[2 if form.name == "packets" else form.collective] | {
                 "tag": tagged(f"{form.name} {nbytes[pe]}")
             }
