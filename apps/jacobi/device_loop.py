@@ -23,7 +23,8 @@ LOOP_SWEEPS = {"cuda": 56 * SWEEPS, "host": 5 * SWEEPS}  # the most sweeps of a 
 class DeviceLoop(SweepBySweep):
     """Base of the variants in a loop of the device.
 
-    state: the loop's words on the device, see ``loop_words.layout``;  sets: views of the words of its norms
+    state: the loop's words on the device, see ``loop_words.layout``
+    _sums: AllReduces of the sets of words of its norms
     epoch: number of exchanges before the loop
     """
 
@@ -36,7 +37,17 @@ class DeviceLoop(SweepBySweep):
         self._end_turn = team.kernel(end_turn, "int64")
         sets = self.state[OFFSETS.sets // 8 :]
         self._set_addresses = [set_of(loop_at(address(self.state)), k) for k in range(SETS)]
-        self.sets = [sets[k * SET_WORDS : (k + 1) * SET_WORDS] for k in range(SETS)]
+        words = [sets[k * SET_WORDS : (k + 1) * SET_WORDS] for k in range(SETS)]
+        self._sums = [team.plan_allreduce(words_of_set) for words_of_set in words] if team.n_pes > 1 else []
+
+    def sum_norm(self, stream: Any, turn: Turn) -> None:
+        """Enqueue the AllReduce of the words of a sweep's norm.
+
+        A GPU's graph has it in every sweep; on a CPU this method runs in every turn, and tests whether the norm is due.
+        """
+        is_due = self.team.backend == "cuda" or self.state[OFFSETS.due // 8 + turn.number]
+        if self._sums and turn.words and is_due:
+            self._sums[turn.number % len(self._sums)](stream=stream)
 
     def finish_exchange(self, stream: Any) -> None:
         """Enqueue a wait for the last exchange of a loop."""

@@ -7,7 +7,7 @@ that ends the loop: it overwrites the older field, and its norm is not used.
 from typing import NamedTuple
 
 from pennympi.kernels.block import add_shared, bits, lanes, read_epoch, store, write_epoch
-from pennympi.kernels.in_kernel import WORDS, GridBarrier, grid_barrier, last_grid_barrier, sums_at, words_at
+from pennympi.kernels.in_kernel import WORDS
 from pennympi.kernels.sweep.norm import COPIES, norm_at
 
 from .loop_words import SWEEPS, loop_at, set_of
@@ -58,16 +58,6 @@ def decide(turn: Turn):
     for word in lanes(0, SET_WORDS):
         add_shared(cleared, word, -read_epoch(cleared, word))
     return ended
-
-
-def add_others(ctx, turn: Turn, barrier: GridBarrier):
-    """The kernel after a sweep, of one block: replace the sweep's words by their sums over all PEs."""
-    if runs(turn) and read_epoch(loop_at(turn.state).due, turn.number) != 0:
-        for word in lanes(0, SET_WORDS):
-            add_shared(words_at(barrier, 0), word, read_epoch(turn.words, word))
-        grid_barrier(ctx, barrier, last_grid_barrier(barrier) + 1)
-        for word in lanes(0, SET_WORDS):
-            add_shared(turn.words, word, read_epoch(sums_at(barrier, 0), word) - read_epoch(turn.words, word))
 
 
 def end_turn(ctx, turn: Turn):

@@ -14,6 +14,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from functools import partial
+from mmap import mmap
 from typing import Any
 
 import numpy as np
@@ -135,6 +136,11 @@ class Truncated(MPI.Exception):  # type: ignore[misc]
         return f"{super().__str__()}: {self._text}"
 
 
+def _landing(n_bytes: int) -> Any:
+    """Memory for a message or an envelope.  NumPy takes much memory in pages of 2 MiB, and a first touch clears one."""
+    return np.empty(n_bytes, BYTES) if n_bytes < 1 << 20 else np.frombuffer(mmap(-1, n_bytes), BYTES)
+
+
 class _Target:
     """The memory that a receive writes.
 
@@ -152,7 +158,7 @@ class _Target:
             self._array = self._flat.result(message) if message.element.is_dense else self._flat.updated(message)
             self.n_bytes = message.n_bytes
         self._is_own = self._array is not None and self.n_bytes > MOST_BYTES
-        self.landing: Any = self._array if self._is_own else np.empty(max(self.n_bytes, MOST_BYTES), BYTES)
+        self.landing: Any = self._array if self._is_own else _landing(max(self.n_bytes, MOST_BYTES))
 
     def fill(self, n_bytes: int, source: int) -> Steps:
         """Copy the message to the target.  source: address of the sender's memory; 0: the message is in ``landing``"""

@@ -1,7 +1,7 @@
 """A sweep is one kernel, which also exchanges its edge rows.
 
     first blocks   wait for the halos of the last sweep | edge rows | put_signal to both neighbours
-    other blocks   inner rows ..................................................................... | norm
+    other blocks   inner rows ..................................................................... | AllReduce of the norm
 
 The loop runs on the device.  Two fields are enough, and no barrier is needed: see ../tiles.py.
 Read first: nvshmem_overlap.py.  Then ``sweep`` in ../kernels.py.
@@ -9,13 +9,9 @@ Read first: nvshmem_overlap.py.  Then ``sweep`` in ../kernels.py.
 
 from typing import Any
 
-from pennympi.kernels.in_kernel import GridBarrier, grid_barrier_words
-from pennympi.kernels.sweep.norm import COPIES
-
 from ...program.device import address
 from ..device_loop import DeviceLoop
-from ..kernels import THREADS
-from ..loop_kernels import Turn, add_others
+from ..loop_kernels import Turn
 from ..problem import Problem
 from ..tiles import Neighbours, all_arrived, tiles_across
 
@@ -31,14 +27,10 @@ class Variant(DeviceLoop):
         self._signals = team.zeros(4 * across, "int64")
         self._neighbours = Neighbours(fields.up, fields.down, fields.rows_above, across, address(self._signals))
         self._all_arrived = team.kernel(all_arrived, "int64")
-        memory = team.zeros(grid_barrier_words(team.n_pes, COPIES), "int64")
-        self._barrier = GridBarrier(team.me, team.n_pes, COPIES, memory)
-        self._add_others = team.kernel(add_others, "int64")
 
     def sweep(self, stream: Any, turn: Turn) -> None:
         self.launch(stream, turn, self._neighbours)
-        if self.team.n_pes > 1:
-            self._add_others(1, turn, self._barrier, stream=stream, threads=THREADS)
+        self.sum_norm(stream, turn)
 
     def finish_exchange(self, stream: Any) -> None:
         self._all_arrived(1, self._neighbours, self.state, stream=stream, threads=32)
@@ -46,4 +38,3 @@ class Variant(DeviceLoop):
     def free(self) -> None:
         super().free()
         self.team.free(self._signals)
-        self.team.free(self._barrier.memory)

@@ -10,18 +10,12 @@ from typing import Any
 
 from ..device_loop import DeviceLoop
 from ..loop_kernels import Turn
-from ..loop_words import OFFSETS
-from ..problem import Problem
 
 sentence = "sweep, then puts of the edge rows and a barrier on the stream"
 
 
 class Variant(DeviceLoop):
     """Puts in stream order.  The barrier completes them on all PEs before any PE begins the next sweep."""
-
-    def __init__(self, team: Any, problem: Problem):
-        super().__init__(team, problem)
-        self._sums = [team.plan_allreduce(words) for words in self.sets] if team.n_pes > 1 else []
 
     def sweep(self, stream: Any, turn: Turn) -> None:
         self.launch(stream, turn)
@@ -34,12 +28,3 @@ class Variant(DeviceLoop):
         self.team.put(edges.halo_below, edges.first, self.fields.up, stream=stream)
         self.team.put(edges.halo_above, edges.last, self.fields.down, stream=stream)
         self.team.barrier(stream=stream)
-
-    def sum_norm(self, stream: Any, turn: Turn) -> None:
-        """Enqueue the AllReduce of the words of a sweep's norm.
-
-        A GPU's graph has it in every sweep; on a CPU this method runs in every turn, and tests whether the norm is due.
-        """
-        is_due = self.team.backend == "cuda" or self.state[OFFSETS.due // 8 + turn.number]
-        if self._sums and turn.words and is_due:
-            self._sums[turn.number % len(self._sums)](stream=stream)
