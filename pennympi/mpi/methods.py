@@ -16,7 +16,7 @@ from numpy import ndarray
 
 from . import messages
 from .agreement import METHODS_COUNT
-from .message import ON_HOST, SIZES, SPECS, LeftToMPI, is_on_gpu
+from .message import ON_HOST, SIZES, SPECS, LeftToMPI, buffer_of, is_on_gpu
 from .messages import OF_COMM, OF_MESSAGE, noted
 from .page import LEAST_BYTES
 from .requests import Persistent
@@ -97,7 +97,7 @@ def _for_gpus(plain: Method, on_gpu: Method, is_message: bool) -> Method:
     by_mpi = noted(plain) if receives and plain.__name__ not in _BLOCKING else plain
 
     def by_place(comm: Any, *args: Any) -> Any:
-        if type(args[place]) is getattr(sys.modules.get("cupy"), "ndarray", None):  # the usual case
+        if type(buffer_of(args[place])) is getattr(sys.modules.get("cupy"), "ndarray", None):  # the usual case
             return on_gpu(comm, *args)
         if receives and messages.takes_envelopes:
             received = args[place]
