@@ -44,7 +44,7 @@ def measured(team, comm, call, nbytes):
     """us of a message of ``nbytes`` in a call.  Collective."""
     xp, peer = array_module(team), 1 - team.me
     x, y = xp.random.random(nbytes // 8), xp.zeros(nbytes // 8)
-    repeats = max(1, (100 if nbytes < 1 << 20 else 5) // CALLS[call])
+    repeats = max(1, (400 if nbytes < 1 << 20 else 50) // CALLS[call])
 
     def calls():
         for _ in range(repeats):

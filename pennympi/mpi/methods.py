@@ -14,11 +14,12 @@ from typing import Any
 from mpi4py import MPI
 from numpy import ndarray
 
-from . import messages
+from . import receives
 from .agreement import METHODS_COUNT
 from .message import ON_HOST, SIZES, SPECS, LeftToMPI, buffer_of, is_on_gpu
-from .messages import OF_COMM, OF_MESSAGE, noted
+from .messages import OF_COMM, OF_MESSAGE
 from .page import LEAST_BYTES
+from .receives import noted
 from .requests import Persistent
 from .staging import begun, refuse, staged
 from .table import TABLE, Row
@@ -92,25 +93,25 @@ def _on_gpu(name: str, methods: dict[str, Method], of_messages: dict[str, Method
 def _for_gpus(plain: Method, on_gpu: Method, is_message: bool) -> Method:
     """The method of mpi4py, or ``on_gpu`` if an argument is an array on a GPU, or a message may be an envelope."""
     buffers, names = _buffers(plain), [parameter.name for parameter in _parameters(plain)]
-    receives = is_message and "recv" in plain.__name__.lower() or plain.__name__ == "Recv_init"
+    is_receive = is_message and "recv" in plain.__name__.lower() or plain.__name__ == "Recv_init"
     place = names.index("recvbuf" if "recvbuf" in names else "buf")
-    by_mpi = noted(plain) if receives and plain.__name__ not in _BLOCKING else plain
+    by_mpi = noted(plain) if is_receive and plain.__name__ not in _BLOCKING else plain
 
     def by_place(comm: Any, *args: Any) -> Any:
         if type(buffer_of(args[place])) is getattr(sys.modules.get("cupy"), "ndarray", None):  # the usual case
             return on_gpu(comm, *args)
-        if receives and messages.takes_envelopes:
+        if is_receive and receives.takes_envelopes:
             received = args[place]
             if type(received) is not ndarray or received.nbytes >= LEAST_BYTES:  # an envelope fits into it
                 return on_gpu(comm, *args)
         return (on_gpu if any(map(is_on_gpu, args)) else by_mpi)(comm, *args)
 
-    takes_none = ["not messages.takes_envelopes"] * receives
+    takes_none = ["not receives.takes_envelopes"] * is_receive
     of_list = "type({0}) in SPECS and {0} and type({0}[0]) in ON_HOST"
     on_host = [f"(type({buffer}) in ON_HOST or {of_list.format(buffer)})" for buffer in buffers]
     at_once = f"if {' and '.join([*on_host, *takes_none])}:"
     lines = [at_once, " return by_mpi(self, ARGUMENTS)", "return by_place(self, ARGUMENTS)"]
-    return _method(plain, lines, {"by_mpi": by_mpi, "by_place": by_place, "messages": messages})
+    return _method(plain, lines, {"by_mpi": by_mpi, "by_place": by_place, "receives": receives})
 
 
 def _parameters(plain: Method) -> list[Parameter]:

@@ -124,8 +124,9 @@ class Transfer:
 
     def start(self) -> Transfer:
         """Look for the first time; if the call is not complete, all later looks include it."""
-        if not self.look():
-            _under_way.append(self)
+        with _looking:
+            if not self.look():
+                _under_way.append(self)
         return self
 
     def cancel(self) -> None:

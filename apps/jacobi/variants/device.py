@@ -1,7 +1,7 @@
 """A sweep is one kernel, which also exchanges its edge rows.
 
     first blocks   wait for the halos of the last sweep | edge rows | put_signal to both neighbours
-    other blocks   inner rows ..................................................................... | AllReduce of the norm
+    other blocks   inner rows ..................................................................... | AllReduce
 
 The loop runs on the device.  Two fields are enough, and no barrier is needed: see ../tiles.py.
 Read first: nvshmem_overlap.py.  Then ``sweep`` in ../kernels.py.

@@ -2,7 +2,8 @@
 
 mpi4py_suite.py FOLDER plain|comm MODULE ...      prints a line "RAN tests failures skipped" on rank 0
 
-With a Comm the tests also use CuPy's arrays, if there is a GPU.  MPI alone may not accept them; between groups they are not sent.
+With a Comm the tests also use CuPy's arrays, if there is a GPU.  MPI alone may not accept them, and
+between groups of processes it is MPI alone that runs the calls.
 """
 
 import os
