@@ -17,7 +17,7 @@ from .loop_words import OFFSETS, SETS, SWEEPS, layout, loop_at, set_of
 from .problem import Problem, due_iterations
 from .solver import Ends, SweepBySweep
 
-LOOP_SWEEPS = {"cuda": 56 * SWEEPS, "host": 5 * SWEEPS}  # the most sweeps of a loop; norms are printed after it
+LOOP_SWEEPS = {"cuda": 224 * SWEEPS, "host": 5 * SWEEPS}  # the most sweeps of a loop; norms are printed after it
 
 
 class DeviceLoop(SweepBySweep):

@@ -1,7 +1,7 @@
 """Receives of messages, which may come as envelopes (messages.py).
 
-**A process announces that it takes envelopes at its first receive into memory of a GPU at which no receive that can't
-take envelopes is under way.  From then on all its receives through Comm take envelopes, also those into memory of the host.**
+**A process announces that it takes envelopes at its first receive into memory of a GPU, unless a receive is under way
+that can't take one.  From then on all its receives through Comm take envelopes, also those into memory of the host.**
 """
 
 from __future__ import annotations
