@@ -6,6 +6,7 @@ datatype.  So the form must not decide who runs the call: an array that the team
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -58,6 +59,10 @@ class Flat:
             return self._moved(self._packed(message, reads, writes), False, message, reads, writes).view(dtype)
         if type(buffer) is np.ndarray and not self._on_gpu and buffer.flags.carray and offset + n_bytes <= buffer.nbytes:
             return np.ndarray(n_bytes // dtype.itemsize, dtype, buffer, offset)  # the usual case
+        cupy = sys.modules.get("cupy")
+        if cupy and type(buffer) is cupy.ndarray and self._on_gpu and buffer.flags.c_contiguous:
+            if 0 < offset + n_bytes <= buffer.nbytes:
+                return cupy.ndarray((n_bytes,), "uint8", buffer.data + offset).view(dtype)  # the usual case on a GPU
         on_gpu = is_on_gpu(buffer)
         memory = _bytes_on_gpu(buffer) if on_gpu else _bytes_on_host(buffer, writes)
         if offset + n_bytes > memory.nbytes:

@@ -123,6 +123,9 @@ class MemoryPointer:
 
     device_id = 0
 
+    def __add__(self, n_bytes):
+        return MemoryPointer(self.mem, self.ptr - self.mem.ptr + n_bytes)
+
     def bytes(self, n_bytes):
         return _bytes_at(self.ptr, n_bytes)
 
