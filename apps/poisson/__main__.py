@@ -24,7 +24,7 @@ from .solver import Problem, Solver
 
 TOL = {"float32": 1e-5, "float64": 1e-8}
 # A heap has room for FIELDS fields, with PADDING more points along each dimension for halos and gaps, and SPARE_BYTES.
-FIELDS, PADDING, SPARE_BYTES = 5, 48, 64 << 20
+FIELDS, PADDING, SPARE_BYTES = 6, 48, 64 << 20
 
 
 def shape(text: str) -> tuple[int, ...]:

@@ -3,12 +3,13 @@
 A product that is a term of a sum is written ``product``: no compiler fuses the two, and both devices have the same bits.
 """
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from pennympi.kernels.block import Elements, block, blocks, lanes, load, product, real, store
-from pennympi.kernels.in_kernel import MAX_VALUES, WORDS_BYTES, add_to_bins, add_to_words, no_bins
+from pennympi.kernels.block import Elements, Static, block, blocks, lanes, load, product, read_epoch, real, store
+from pennympi.kernels.in_kernel import MAX_VALUES, WORDS_BYTES, add_to_bins, add_to_words, no_bins, read_sum
 
-from .sums import Sums, last_square, ratio
+from .sums import Sums, ratio
 
 MOST_IN_BLOCK = MAX_VALUES // 4  # the most values that a block of one thread may add: see in_kernel/exact.py
 
@@ -34,12 +35,25 @@ class Part(NamedTuple):
 
 
 class Vectors(NamedTuple):
-    """The fields: the solution, the right-hand side, the residual and the direction of the search."""
+    """The fields: the solution, the right-hand side, the residual and the direction of the search.
+
+    The directions have two fields, by turns, since a point's neighbours need its last direction for the new one.
+    """
 
     u: Elements
     f: Elements
     r: Elements
-    p: Elements
+    p_even: Elements
+    p_odd: Elements
+
+
+class Direction(NamedTuple):
+    """A new direction, r + beta old, for the field new."""
+
+    r: Elements
+    beta: float
+    old: Elements
+    new: Elements
 
 
 def rows(part: Part):
@@ -47,18 +61,43 @@ def rows(part: Part):
     return range(block(), part.nx * part.ny, blocks())
 
 
+def place(part: Part, row):
+    """The indices of a row along x and along y, and its first point, as an index in a field."""
+    x = row // part.ny
+    y = row - x * part.ny
+    return x, y, part.first + x * part.plane + y * part.row
+
+
 def points(part: Part, row):
-    """The points of a row that this thread takes, as indices in a field."""
-    first = part.first + row // part.ny * part.plane + row % part.ny * part.row
+    """The points of a row that this thread takes."""
+    _, _, first = place(part, row)
     return lanes(first, first + part.nz)
 
 
-def applied(part: Part, u, i):
-    """A u at point i: -laplace(u), scaled.  i: index in a field"""
-    twice = load(u, i) + load(u, i)
-    x = product(real(part.wx), twice - (load(u, i - part.plane) + load(u, i + part.plane)))
-    y = product(real(part.wy), twice - (load(u, i - part.row) + load(u, i + part.row)))
-    return (x + y) + product(real(part.wz), twice - (load(u, i - 1) + load(u, i + 1)))
+def direction(d: Direction, i):
+    """The new direction at point i."""
+    return load(d.r, i) + product(d.beta, load(d.old, i))
+
+
+def applied(value: Static[Callable[..., Any]], part: Part, u, i):
+    """A u at point i: -laplace(u), scaled.  value: function of u and a point, such as ``load`` of a field"""
+    twice = value(u, i) + value(u, i)
+    x = product(real(part.wx), twice - (value(u, i - part.plane) + value(u, i + part.plane)))
+    y = product(real(part.wy), twice - (value(u, i - part.row) + value(u, i + part.row)))
+    return (x + y) + product(real(part.wz), twice - (value(u, i - 1) + value(u, i + 1)))
+
+
+def store_halo(d: Direction, i, step, k, n):
+    """Store the halo of the new direction beside point i, the k-th of n along a dimension."""
+    if k == 0:
+        store(d.new, i - step, direction(d, i - step))
+    if k == n - 1:
+        store(d.new, i + step, direction(d, i + step))
+
+
+def last_and_new(v: Vectors, s: Sums):
+    """The fields of the last and of the new direction; p_even has the direction of the first iteration."""
+    return (v.p_odd, v.p_even) if read_epoch(s.history, 0) % 2 == 0 else (v.p_even, v.p_odd)
 
 
 def add_product(bins, x, y):
@@ -67,29 +106,28 @@ def add_product(bins, x, y):
 
 
 def update_direction(ctx, part: Part, v: Vectors, s: Sums):
-    """p = r + beta p."""
-    beta = real(ratio(last_square(s), last_square(s) - WORDS_BYTES))
+    """p = r + beta p, also in the halo, and the sum p * A p.  The halo of r has arrived."""
+    old, new = last_and_new(v, s)
+    d, bins = Direction(v.r, load(s.beta, 0), old, new), no_bins()
     for row in rows(part):
-        for i in points(part, row):
-            store(v.p, i, load(v.r, i) + product(beta, load(v.p, i)))
-
-
-def sum_curvature(ctx, part: Part, v: Vectors, s: Sums):
-    """The sum p * A p.  The halo of p has arrived."""
-    bins = no_bins()
-    for row in rows(part):
-        for i in points(part, row):
-            bins = add_product(bins, load(v.p, i), applied(part, v.p, i))
+        x, y, first = place(part, row)
+        for i in lanes(first, first + part.nz):
+            bins = add_product(bins, direction(d, i), applied(direction, part, d, i))
+            store(new, i, direction(d, i))
+            store_halo(d, i, part.plane, x, part.nx)
+            store_halo(d, i, part.row, y, part.ny)
+            store_halo(d, i, 1, i - first, part.nz)
     add_to_words(s.current, bins)
 
 
 def update_solution(ctx, part: Part, v: Vectors, s: Sums):
     """u += alpha p, r -= alpha A p, and the sum r * r."""
-    alpha, bins = real(ratio(last_square(s), s.current)), no_bins()
+    _, p = last_and_new(v, s)
+    alpha, bins = real(ratio(read_sum(s.squares), read_sum(s.current))), no_bins()
     for row in rows(part):
         for i in points(part, row):
-            store(v.u, i, load(v.u, i) + product(alpha, load(v.p, i)))
-            rest = load(v.r, i) - product(alpha, applied(part, v.p, i))
+            store(v.u, i, load(v.u, i) + product(alpha, load(p, i)))
+            rest = load(v.r, i) - product(alpha, applied(load, part, p, i))
             store(v.r, i, rest)
             bins = add_product(bins, rest, rest)
     add_to_words(s.current + WORDS_BYTES, bins)
@@ -100,10 +138,10 @@ def compute_residual(ctx, part: Part, v: Vectors, s: Sums):
     bins = no_bins()
     for row in rows(part):
         for i in points(part, row):
-            rest = load(v.f, i) - applied(part, v.u, i)
+            rest = load(v.f, i) - applied(load, part, v.u, i)
             store(v.r, i, rest)
             bins = add_product(bins, rest, rest)
     add_to_words(s.current + WORDS_BYTES, bins)
 
 
-BY_ROWS = update_direction, sum_curvature, update_solution, compute_residual
+BY_ROWS = update_direction, update_solution, compute_residual

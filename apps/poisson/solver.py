@@ -14,7 +14,7 @@ from pennympi.kernels.in_kernel import MAX_TOTAL, WORDS
 from ..program.device import array_module, to_numpy
 from . import kernels
 from .kernels import MOST_IN_BLOCK, Part, Vectors
-from .sums import Sums, end_iteration, floats
+from .sums import Sums, end_iteration
 
 BLOCKS, THREADS, WARP = {"host": 1, "cuda": 132 * 8}, 256, 32  # blocks of a launch; threads of a block, and of a warp
 
@@ -62,15 +62,17 @@ class Solver:
         self.fields = {name: self.grid.zeros(problem.dtype) for name in Vectors._fields}
         self.unit = self.norm_of_f = 1.0
         zeros, current = array_module(team).zeros, team.zeros((2, WORDS), "int64")
-        self._sums: Any = Sums(current, zeros((problem.niter + 2, WORDS), "int64"), zeros(1, "int64"))
-        self._value = zeros(1, "float64")
+        squares, history, square = (zeros(shape, "int64") for shape in ((2, WORDS), problem.niter + 2, 1))
+        self._sums: Any = Sums(current, squares, history, square, zeros(1, problem.dtype))
+        self._square = square.view("float64")
         self._args: Any = part_of(self.grid, self.fields["u"], problem), Vectors(**self.fields), self._sums
         self._kernels = {step: team.kernel(step, problem.dtype, most_threads=THREADS) for step in kernels.BY_ROWS}
-        self._end_iteration = team.kernel(end_iteration, "float64", most_threads=WARP)
+        self._end_iteration = team.kernel(end_iteration, problem.dtype, most_threads=WARP)
         team.compile([*self._kernels.values(), self._end_iteration])
-        self._exchange_u, self._exchange_p = (self.grid.plan_exchange(self.fields[name]) for name in "up")
+        self._exchange_u, self._exchange_r = (self.grid.plan_exchange(self.fields[name]) for name in "ur")
+        self._push = team.stream(priority="high")
         self._add_curvatures, self._add_squares = (team.plan_allreduce(x, x, op="sum") for x in current)
-        self._loop = cache(lambda most, below: team.plan_loop(self._iterate, self._value, below, most))
+        self._loop = cache(lambda most, below: team.plan_loop(self._iterate, self._square, below, most))
 
     def free(self) -> None:
         """Free all symmetric memory, after all PEs have finished the work of their streams."""
@@ -90,35 +92,41 @@ class Solver:
     def _iterate(self, stream: Any) -> None:
         """Enqueue an iteration: the body of the loop."""
         self._launch(kernels.update_direction, stream)
-        self._exchange_p(stream=stream)
-        self._launch(kernels.sum_curvature, stream)
         self._add_curvatures(stream=stream)
         self._launch(kernels.update_solution, stream)
+        self._end(1, stream)
+
+    def _end(self, n: int, stream: Any) -> None:
+        """Enqueue what follows a new r: the exchange of its halo, beside the sum r * r and ``end_iteration`` with n."""
+        self._push.wait_event(stream.record())
+        self._exchange_r(stream=self._push)
         self._add_squares(stream=stream)
-        self._end_iteration(1, self._sums, self._value, stream=stream, threads=WARP)
+        self._end_iteration(1, self._sums, n, stream=stream, threads=WARP)
+        stream.wait_event(self._push.record())
+
+    def _compute_residual(self) -> None:
+        """Enqueue r = f - A u and what follows, without a change of p."""
+        self._exchange_u(stream=self.stream)
+        self._launch(kernels.compute_residual, self.stream)
+        self._end(0, self.stream)
 
     def set_f(self, own: np.ndarray) -> None:
         """Set the right-hand side f, and u to 0.  own: this PE's own points of f, broadcast to ``grid.own``"""
         scaled = np.broadcast_to(np.asarray(own, np.float64), self.grid.own) * self.problem.scale
         largest = self.team.comm.allreduce(float(np.abs(scaled).max(initial=0.0)), op=MPI.MAX)
         self.unit = 2.0 ** math.frexp(largest)[1] if 0.0 < largest < math.inf else 1.0
-        for name in "up":
+        for name in ("u", "p_even", "p_odd"):
             self.fields[name][...] = 0
         self.grid.interior(self.fields["f"])[...] = array_module(self.team).asarray(scaled / self.unit)
         self.team.synchronize()
         self.norm_of_f = 1.0
         self.norm_of_f = self.residual() or 1.0
 
-    def residual(self, done: int = 0) -> float:
-        """Set r = f - A u after ``done`` iterations, without a change of p.  Returns the norm of r over the norm of f."""
-        self._exchange_u(stream=self.stream)
-        self._launch(kernels.compute_residual, self.stream)
-        self._add_squares(stream=self.stream)
-        with self.stream:
-            self._sums.history[done + 1] = self._sums.current[1]
-            self._sums.current[...] = 0
+    def residual(self) -> float:
+        """Compute r = f - A u.  Returns the norm of r over the norm of f."""
+        self._compute_residual()
         self.team.synchronize(self.stream)
-        return math.sqrt(floats(to_numpy(self._sums.history[done + 1 : done + 2]))[0]) / self.norm_of_f
+        return math.sqrt(self._square[0]) / self.norm_of_f
 
     def run(self, show: Callable[[int, float], object] = lambda iterations, residual: None) -> list[float]:
         """Iterate from u until the residual is small enough or not finite, or ``niter`` iterations are done.
@@ -129,14 +137,17 @@ class Solver:
         problem, norms, square = self.problem, list[float](), math.inf
         period, below = problem.replace or problem.niter, (problem.tol * self.norm_of_f) ** 2
         with self.stream:
-            self._sums.done[...] = 0
-            self._sums.history[...] = 0
+            self._sums.history[:1] = 0
+            self._sums.squares[...] = 0
         while (done := len(norms)) < problem.niter and (done == 0 or below < square < math.inf):
-            self.residual(done)
-            self._loop(min(period, problem.niter - done), below)(self.stream)
+            loop = self._loop(min(period, problem.niter - done), below)
+            self._compute_residual()
+            loop(self.stream)
             self.team.synchronize(self.stream)
-            *_, square = squares = floats(to_numpy(self._sums.history[done + 2 : int(self._sums.done[0]) + 2]))
-            norms += [math.sqrt(square_of_r) / self.norm_of_f for square_of_r in squares]
+            words = to_numpy(self._sums.history[: done + period + 2])  # the device waits for the host: one read
+            squares = words[done + 2 : words[0] + 2].view("float64")
+            square = squares[-1]
+            norms += (np.sqrt(squares) / self.norm_of_f).tolist()
             show(len(norms), norms[-1])
         return norms
 

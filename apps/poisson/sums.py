@@ -1,46 +1,44 @@
 """The two sums of an iteration, p * A p and r * r, and the end of an iteration."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from pennympi.kernels.block import Elements, Words, add_shared, copy, is_leader, lanes, read_epoch, store, sync
-from pennympi.kernels.in_kernel import WORDS, WORDS_BYTES, SumWords, as_float, read_sum
+from pennympi.kernels.block import Elements, Words, add_shared, bits, copy, lanes, read_epoch, real, store, write_epoch
+from pennympi.kernels.in_kernel import WORDS, WORDS_BYTES, read_sum
 
 
 class Sums(NamedTuple):
-    """Exact sums, of WORDS words each, and the number of iterations.
+    """Exact sums, of WORDS words each, and what follows from them.
 
     current: p * A p and r * r of this iteration, over this PE's points and then over all points
-    history: r * r over all points; entry k + 1 is the sum after k iterations
-    done:    number of iterations
+    squares: the last r * r over all points, and the one before
+    history: the number k of iterations; then r * r after 0, 1, ... k iterations, each the bits of a float64
+    square:  the last r * r, the bits of a float64
+    beta:    quotient of the two squares, in the dtype of the fields
     """
 
     current: Words
+    squares: Words
     history: Words
-    done: Words
+    square: Words
+    beta: Elements
 
 
-def last_square(s: Sums):
-    """Address of the last r * r in the history; the previous r * r precedes it."""
-    return s.history + (read_epoch(s.done, 0) + 1) * WORDS_BYTES
-
-
-def ratio(a, b):
+def ratio(dividend, divisor):
     """Quotient of two sums; 0 if the divisor is 0: at the first iteration, and after an exact solution."""
-    dividend, divisor = read_sum(a), read_sum(b)
     return dividend / divisor if divisor > 0.0 else 0.0
 
 
-def end_iteration(ctx, s: Sums, value: Elements):
-    """The kernel after an iteration, of one block and float64: copy r * r to the history, and to the loop's value."""
-    copy(last_square(s) + WORDS_BYTES, s.current + WORDS_BYTES, WORDS_BYTES)
-    sync()
+def end_iteration(ctx, s: Sums, n: int):
+    """The kernel of one block at the end of an iteration (n = 1), or after r has been computed from u (n = 0)."""
+    done = read_epoch(s.history, 0) + n
+    square, before = read_sum(s.current + WORDS_BYTES), read_sum(s.squares + (1 - n) * WORDS_BYTES)
+    write_epoch(s.square, 0, bits(square))
+    if n == 1:
+        copy(s.squares + WORDS_BYTES, s.squares, WORDS_BYTES)
+    copy(s.squares, s.current + WORDS_BYTES, WORDS_BYTES)
     for i in lanes(0, 2 * WORDS):
         add_shared(s.current, i, -read_epoch(s.current, i))
-    if is_leader():
-        add_shared(s.done, 0, 1)
-        store(value, 0, read_sum(last_square(s)))
-
-
-def floats(sums: Any) -> list[float]:
-    """Sums (n, WORDS) on the host, as float64."""
-    return [as_float(SumWords(*words[: len(SumWords._fields)])) for words in sums.tolist()]
+    for _ in lanes(0, 1):
+        store(s.beta, 0, real(ratio(square, before)))
+    write_epoch(s.history, done + 1, bits(square))
+    write_epoch(s.history, 0, done)
