@@ -246,12 +246,11 @@ def test_the_end_of_a_chunk():
 
 
 CONJUGATE = [  # kernel, dtype, sums that it reads, whether it adds
-    (poisson_kernels.update_direction, "float64", 2, False),
-    (poisson_kernels.update_direction, "float32", 2, False),
-    (poisson_kernels.sum_curvature, "float64", 0, True),
+    (poisson_kernels.update_direction, "float64", 0, True),
+    (poisson_kernels.update_direction, "float32", 0, True),
     (poisson_kernels.update_solution, "float32", 2, True),
     (poisson_kernels.compute_residual, "float64", 0, True),
-    (poisson_sums.end_iteration, "float64", 1, True),
+    (poisson_sums.end_iteration, "float64", 2, True),
 ]
 
 
