@@ -70,7 +70,6 @@ class Solver:
         self._end_iteration = team.kernel(end_iteration, problem.dtype, most_threads=WARP)
         team.compile([*self._kernels.values(), self._end_iteration])
         self._exchange_u, self._exchange_r = (self.grid.plan_exchange(self.fields[name]) for name in "ur")
-        self._push = team.stream(priority="high")
         self._add_curvatures, self._add_squares = (team.plan_allreduce(x, x, op="sum") for x in current)
         self._loop = cache(lambda most, below: team.plan_loop(self._iterate, self._square, below, most))
 
@@ -97,12 +96,10 @@ class Solver:
         self._end(1, stream)
 
     def _end(self, n: int, stream: Any) -> None:
-        """Enqueue what follows a new r: the exchange of its halo, beside the sum r * r and ``end_iteration`` with n."""
-        self._push.wait_event(stream.record())
-        self._exchange_r(stream=self._push)
+        """Enqueue what follows a new r: the exchange of its halo, the sum r * r, and ``end_iteration`` with n."""
+        self._exchange_r(stream=stream)
         self._add_squares(stream=stream)
         self._end_iteration(1, self._sums, n, stream=stream, threads=WARP)
-        stream.wait_event(self._push.record())
 
     def _compute_residual(self) -> None:
         """Enqueue r = f - A u and what follows, without a change of p."""
