@@ -88,7 +88,7 @@ class Agreement:
             word = np.array([on_gpu])
             request = MPI.Intracomm.Iallreduce(comm, MPI.IN_PLACE, word, MPI.LOR)
             if not request.Test():
-                overdue = lambda: Overdue(comm, self.pages_of_others(comm), "a comparison of where arrays lie")  # noqa: E731
+                overdue = lambda: Overdue(comm.rank, self.pages_of_others(comm), "a comparison of where arrays lie")  # noqa: E731
                 Transfer(until(request.Test, Result), overdue).start().wait()
             return bool(word[0])
         settings = init_arguments.read(comm.size, "auto", None, None, None)

@@ -163,7 +163,7 @@ def _wrapping(plain: Callable[..., Any]) -> Callable[..., Any]:
 
 def stand_in_for_mpi4py() -> None:
     """Put objects and classes of this folder into mpi4py's module, for a program that knows only mpi4py."""
-    names: dict[str, Any] = {"Message": Message, "Prequest": Prequest, "Request": Requests}
+    names: dict[str, Any] = {"Message": Message, "Prequest": Prequest} | ({"Request": Requests} if HAS_CUPY else {})
     vars(MPI).update(names, COMM_WORLD=Comm(COMM_WORLD), COMM_SELF=Comm(COMM_SELF))
 
 

@@ -25,7 +25,7 @@ from .message import is_on_gpu, message_of
 from .page import FAILED, MOST_BYTES, SENT, STATE, Envelope, own_page, put_true_size
 from .receives import begin_receive
 from .requests import Request
-from .transfer import NOTHING, Overdue, Steps, Transfer
+from .transfer import NOTHING, Overdue, Steps, Transfer, leave
 
 _PLAIN, _PLAIN_MESSAGE = MPI.Intracomm, MPI.Message
 Method = Callable[..., Any]
@@ -50,11 +50,17 @@ def _begin_send(begin: Callable[..., MPI.Request], comm: Any, spec: Any, dest: i
         sent = [copied_to_host(memory), MPI.BYTE]
     elif is_on_gpu(spec):
         sent = [Flat(False).source(message_of(spec)), MPI.BYTE]
-    request = begin(comm, sent, dest, tag)
+    try:
+        request = begin(comm, sent, dest, tag)
+    except BaseException:
+        if slot is not None:
+            pages.release_slot(slot)
+        raise
     what = lambda: f"a message of {message_of(spec).n_bytes} bytes to rank {dest} with tag {tag}"  # noqa: E731
     if LOGS:
         log_way(comm, what(), "MPI" if slot is None else "a copy from GPU to GPU")
-    return Transfer(_steps_of_send(request, slot, (spec, sent)), lambda: Overdue(comm, {dest: page}, what()))
+    me = comm.rank  # the program may free comm meanwhile
+    return Transfer(_steps_of_send(request, slot, (spec, sent)), lambda: Overdue(me, {dest: page}, what()))
 
 
 def _steps_of_send(request: MPI.Request, slot: int | None, buffers: Any) -> Steps:
@@ -88,6 +94,7 @@ def _begin_both(comm: Any, sendbuf: Any, dest: int, sendtag: int, recvbuf: Any, 
         send = _begin_send(_PLAIN.Isend, comm, sendbuf, dest, sendtag)
     except BaseException:
         receive.cancel()
+        leave(receive)  # it may have matched a message, whose sender waits for an answer
         raise
     return Transfer(_steps_of_both(receive, send))
 
@@ -96,6 +103,7 @@ def _steps_of_both(receive: Transfer, send: Transfer) -> Steps:
     while not ((receive.is_complete or receive.look()) & (send.is_complete or send.look())):
         if send.error:
             receive.cancel()
+            leave(receive)
             break
         yield
     for error in filter(None, (receive.error, send.error)):

@@ -117,17 +117,17 @@ def begin_receive(comm: Any, begin: Callable[..., MPI.Request], spec: Any, sourc
     """A receive.  begin: takes (comm, spec, source, tag).  Raises LeftToMPI."""
     target = Target(spec)
     request = begin(comm, [target.landing, MPI.BYTE], source, tag)
+    agreement, me = comm._agree(), comm.rank  # the program may free comm meanwhile
+    awaited = agreement.pages_of_others(comm) if source == MPI.ANY_SOURCE else {}
 
     def overdue() -> Overdue:
-        agreement = comm._agree()
-        awaited = agreement.pages_of_others(comm) if source == MPI.ANY_SOURCE else {}
         call = f"a receive of at most {target.n_bytes} bytes with tag {tag}"
-        return Overdue(comm, awaited or {source: agreement.page(source)}, call)
+        return Overdue(me, awaited or {source: agreement.page(source)}, call)
 
-    return Transfer(_steps_of_receive(comm, request, target, spec), overdue, request)
+    return Transfer(_steps_of_receive(agreement, me, request, target, spec), overdue, request)
 
 
-def _steps_of_receive(comm: Any, request: MPI.Request, target: Target, buffer: Any) -> Steps:
+def _steps_of_receive(agreement: Any, me: int, request: MPI.Request, target: Target, buffer: Any) -> Steps:
     """buffer: object that must live until the message has come"""
     status = MPI.Status()
     try:
@@ -135,11 +135,11 @@ def _steps_of_receive(comm: Any, request: MPI.Request, target: Target, buffer: A
             yield
     except MPI.Exception as error:
         if error.Get_error_class() == MPI.ERR_TRUNCATE:
-            raise Truncated(f"rank {comm.rank} receives at most {target.n_bytes} bytes, and more came") from None
+            raise Truncated(f"rank {me} receives at most {target.n_bytes} bytes, and more came") from None
         raise
     if status.Is_cancelled() or status.source == MPI.PROC_NULL:
         return Result(status.source, status.tag, 0, status.Is_cancelled())
-    page, n_bytes = comm._agree().page(status.source), status.Get_count(MPI.BYTE)
+    page, n_bytes = agreement.page(status.source), status.Get_count(MPI.BYTE)
     envelope = opened(target.landing[:n_bytes], page)
     result = Result(status.source, status.tag, envelope.n_bytes if envelope else n_bytes)
     answer = FAILED
@@ -147,7 +147,7 @@ def _steps_of_receive(comm: Any, request: MPI.Request, target: Target, buffer: A
         if result.n_bytes > target.n_bytes:
             answer = TAKEN
             raise Truncated(
-                f"rank {result.source} sent {result.n_bytes} bytes with tag {result.tag}, and rank {comm.rank} receives "
+                f"rank {result.source} sent {result.n_bytes} bytes with tag {result.tag}, and rank {me} receives "
                 f"at most {target.n_bytes}"
             )
         if result.n_bytes:

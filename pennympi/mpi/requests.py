@@ -30,9 +30,13 @@ class _Looking(MPI.Request if TYPE_CHECKING else object):  # type: ignore[misc]
             return super().Wait(status)
         try:
             transfer.wait()
-        finally:
-            complete = super().Wait(status)
-        return complete
+        except Exception:
+            super().Wait(status)
+            raise
+        except BaseException:  # the program was interrupted, and may wait again
+            self._transfer = transfer
+            raise
+        return super().Wait(status)
 
     def Test(self, status: MPI.Status | None = None) -> bool:
         if self._transfer and not self._transfer.is_complete:
@@ -101,6 +105,9 @@ class Standing(type):
     def __instancecheck__(cls, value: Any) -> bool:
         return isinstance(value, cls.__bases__[-1])
 
+    def __subclasscheck__(cls, kind: Any) -> bool:
+        return issubclass(kind, cls.__bases__[-1])
+
 
 class Requests(MPI.Request, metaclass=Standing):
     """mpi4py's class MPI.Request: its waits and tests of several requests look at the transfers, too."""
@@ -134,7 +141,7 @@ class Requests(MPI.Request, metaclass=Standing):
 def _until(is_done: Callable[[Any], Any], wait: Any, test: Any, requests: Sequence[MPI.Request], status: Any) -> Any:
     """The result of ``test`` once it is done, or of ``wait`` if no transfer is under way."""
     if any_under_way():
-        for _ in looks():
+        for _ in looks(all(getattr(request, "_transfer", None) or not request for request in requests)):
             result = _checked(test, requests, status)
             if is_done(result):
                 return result
@@ -155,7 +162,8 @@ def _checked(call: Any, requests: Sequence[MPI.Request], status: Any) -> Any:
         return call(requests, status)
     except MPI.Exception:
         for transfer in (getattr(request, "_transfer", None) for request in requests):
-            if transfer and transfer.error is not None:
+            if transfer and transfer.error is not None and not transfer.is_raised:
+                transfer.is_raised = True
                 raise transfer.error from None
         raise
 

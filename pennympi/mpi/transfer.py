@@ -54,12 +54,13 @@ def until(test: Callable[[], Any], result: Callable[[], Result], keep: Any = Non
 class Overdue:
     """Returns PeerTimeout once no awaited rank has shown a sign of life for PENNYMPI_TIMEOUT_S: each has ended, or waits.
 
+    me:    rank of this process
     pages: {rank: page} of the awaited ranks; without the page of one of them the wait has no deadline
     call:  name of the call
     """
 
-    def __init__(self, comm: Any, pages: Mapping[int, Page | None], call: str):
-        self._me, self._pages, self._call = comm.rank, pages, call
+    def __init__(self, me: int, pages: Mapping[int, Page | None], call: str):
+        self._me, self._pages, self._call = me, pages, call
         self._since_ns = self._looked_ns = time.monotonic_ns()
 
     def __call__(self) -> Exception | None:
@@ -74,8 +75,8 @@ class Overdue:
             return None
         signs_ns = {rank: page.silent_since_ns(self._since_ns) for rank, page in self._pages.items() if page}
         self._since_ns = max(self._since_ns, *signs_ns.values())
-        if _waiting:
-            own_page().words[SINCE] = self._since_ns
+        if _for_transfers:
+            own_page().words[SINCE] = max(own_page().words[SINCE], self._since_ns)
         if now_ns - self._since_ns < 1e9 * timeout_s:
             return None
         return PeerTimeout(self._me, min(signs_ns, key=signs_ns.__getitem__), self._call, timeout_s=timeout_s)
@@ -148,9 +149,15 @@ class Transfer:
 
 _under_way: list[Transfer] = []
 _looking, _begun = Lock(), Event()
-_waiting = 0  # threads of this process in ``looks``
+_waiting = _for_transfers = 0  # threads of this process in ``looks``, and those of them that wait for transfers alone
 _looked_s = 0.0  # time of the program's last look
 _PR_SET_TIMERSLACK = 29
+
+
+def leave(transfer: Transfer) -> None:
+    """Look at a call that nobody waits for, until it is complete: its peer may wait."""
+    _under_way.append(transfer)
+    wake_thread()
 
 
 def any_under_way() -> bool:
@@ -169,18 +176,23 @@ def look_at_all() -> None:
             _looking.release()
 
 
-def looks() -> Iterator[None]:
-    """Look at all calls, for ever: the loop of a wait, which its caller leaves."""
-    global _waiting
+def looks(for_transfers: bool = True) -> Iterator[None]:
+    """Look at all calls, for ever: the loop of a wait, which its caller leaves.
+
+    for_transfers: True: the caller waits for nothing else, so that this process's page may say for whom it waits
+    """
+    global _waiting, _for_transfers
     _waiting += 1
+    _for_transfers += for_transfers
     try:
         for _ in poll_times():
             look_at_all()
             yield
     finally:
         _waiting -= 1
+        _for_transfers -= for_transfers
         note_program()
-        if not _waiting:
+        if not _for_transfers:
             own_page().words[SINCE] = 0
 
 

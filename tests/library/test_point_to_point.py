@@ -173,3 +173,57 @@ def test_a_program_that_knows_only_mpi4py(tmp_path):
     program.write_text(UNCHANGED)
     end = launch(2, "-m", "pennympi", "run", str(program), limit_s=30, env=STAND_IN)
     assert end.rc == 0 and end.output.count("right") == 2, end.output
+
+
+BEGUN = """
+import time, cupy, pennympi
+import numpy as np
+from mpi4py import MPI
+comm = pennympi.Comm(MPI.COMM_WORLD)
+me, x, y = comm.rank, cupy.full(1000, 1.0), cupy.full(1000, 0.0)
+for _ in range(2):
+    comm.Barrier()
+    comm.Sendrecv(x, (me + 1) % comm.size, 0, y, (me - 1) % comm.size)
+"""
+
+
+def test_a_rank_that_waits_for_another_one_is_not_overdue():
+    """Rank 1 waits for rank 0, whose Waitall waits for an array of the host of rank 2."""
+    program = (
+        BEGUN
+        + """
+if me == 0:
+    receive = comm.Irecv(y, 1, 1)
+    MPI.Request.Waitall([comm.Irecv(np.zeros(4), 2, 5)])
+    comm.Send(x, 1, 2)
+    receive.Wait()
+elif me == 1:
+    comm.Recv(y, 0, 2)
+    comm.Send(x, 0, 1)
+else:
+    time.sleep(3)
+    comm.Send(np.ones(4), 0, 5)
+print("ended well\\n", end="")
+"""
+    )
+    end = launch(3, "-c", program, limit_s=40, env=STAND_IN | {"PENNYMPI_TIMEOUT_S": "1"})
+    assert end.rc == 0 and end.output.count("ended well") == 3, end.output
+
+
+def test_a_wait_for_several_messages_raises_an_error_once():
+    program = (
+        BEGUN
+        + """
+small, other, errors = cupy.full(500, 0.0), 1 - me, []
+sends = [comm.Isend(x, other, 2), comm.Isend(x, other, 1)]
+requests = [comm.Irecv(y, other, 1), comm.Irecv(small, other, 2), *sends]
+for _ in range(3):
+    try:
+        MPI.Request.Waitall(requests)
+    except MPI.Exception as error:
+        errors.append(str(error))
+assert len(errors) == 1 and "8000 bytes with tag 2" in errors[0] and not any(requests), (errors, requests)
+"""
+    )
+    end = launch(2, "-c", program, limit_s=40, env=STAND_IN)
+    assert end.rc == 0, end.output
