@@ -120,10 +120,10 @@ def _predefined(name: str) -> Any:
 class Message(MPI.Message, metaclass=Standing):
     """A message that a communicator has found.  comm: that communicator; COMM_SELF if it is not known"""
 
-    comm: MPI.Intracomm = Comm(COMM_SELF)
+    comm: MPI.Intracomm
 
     def __init__(self, message: MPI.Message | None = None):
-        self.comm = getattr(message, "comm", self.comm)
+        self.comm = getattr(message, "comm", None) or Comm(COMM_SELF)
 
     @classmethod
     def Probe(cls, comm: MPI.Comm, *args: Any, **named: Any) -> MPI.Message:  # type: ignore[override]
