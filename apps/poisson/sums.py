@@ -36,9 +36,9 @@ def end_iteration(ctx, s: Sums, n: int):
     if n == 1:
         copy(s.squares + WORDS_BYTES, s.squares, WORDS_BYTES)
     copy(s.squares, s.current + WORDS_BYTES, WORDS_BYTES)
+    write_epoch(s.history, done + 1, bits(square))  # is also a barrier of the block
     for i in lanes(0, 2 * WORDS):
         add_shared(s.current, i, -read_epoch(s.current, i))
     for _ in lanes(0, 1):
         store(s.beta, 0, real(ratio(square, before)))
-    write_epoch(s.history, done + 1, bits(square))
     write_epoch(s.history, 0, done)
