@@ -52,15 +52,13 @@ def memory_of(spec: Any) -> Memory | None:
     if cupy is None:
         return None
     if type(spec) is cupy.ndarray and spec.flags.c_contiguous:
-        array, start, n_bytes = spec, 0, spec.nbytes  # the usual case
+        array = spec  # the usual case
     else:
         message = message_of(spec)
         if not message.element.is_dense or not is_on_gpu(message.buffer):
             return None
-        array, start, n_bytes = message.buffer, message.start * message.element.size, message.n_bytes
-        if type(array) is not cupy.ndarray or not array.flags.c_contiguous or start + n_bytes > array.nbytes:
-            array, start = Flat(True).source(message), 0
-    return Memory(array.data.ptr + start, array.data.device_id, n_bytes) if n_bytes else None
+        array = Flat(True).source(message)
+    return Memory(array.data.ptr, array.data.device_id, array.nbytes) if array.nbytes else None
 
 
 # Copies --------------------------------------------------------------------------------

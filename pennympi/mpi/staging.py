@@ -15,7 +15,7 @@ from .gpu import current_stream, mark
 from .message import LeftToMPI, buffer_of, is_on_gpu
 from .requests import Request
 from .table import Row, Run
-from .transfer import NOTHING, Result, Transfer, until
+from .transfer import Result, Transfer, until
 
 Method = Callable[..., Any]
 
@@ -51,7 +51,7 @@ def begun(row: Row, plain: Method) -> Method:
         run(team, flat)
         flat.put_back()
         event = mark()
-        return Transfer(until(lambda: event is None or event.done, lambda: NOTHING, keep=(buffers, flat)))
+        return Transfer(until(lambda: event is None or event.done, Result, keep=(buffers, flat)))
 
     return begin
 
@@ -75,7 +75,7 @@ def staged(plain: Method) -> Method:
                 with arrays[written].device, stream:
                     arrays[written].set(copies[written])
                 stream.synchronize()
-            return NOTHING
+            return Result()
 
         if kind == name.lower():
             result = plain(comm, *passed)

@@ -155,7 +155,7 @@ _PR_SET_TIMERSLACK = 29
 
 
 def leave(transfer: Transfer) -> None:
-    """Look at a call that nobody waits for, until it is complete: its peer may wait."""
+    """Look at a call that no thread waits for, until it is complete: its peer may wait."""
     _under_way.append(transfer)
     wake_thread()
 
