@@ -20,10 +20,11 @@ from ..once import once
 from ..settings import setting
 from ..start import init
 from ..team import Team
+from .gpu import current_stream
 from .message import LeftToMPI, fill_sizes, is_on_gpu
 from .page import Card, Page, lacks_page, own_page, page_of
 from .table import NEVER, TABLE
-from .transfer import Overdue, Result, Transfer, until
+from .transfer import Overdue, Result, Transfer, until, wake_thread
 
 HAS_CUPY = find_spec("cupy") is not None  # else no array lies on a GPU
 METHODS_COUNT = HAS_CUPY  # methods that do not count calls are quicker
@@ -46,6 +47,7 @@ class Agreement:
         self._decide(0, 0)
         self.cards: list[Card | None] | None = None
         self._pages: dict[int, Page | None] = {}
+        self._told: Transfer | None = None  # the ranks' comparison of where the arrays of a call lie
         self._calls = 0
         self._why_none = ""
         self._can_have_team = True  # as far as is known
@@ -65,6 +67,12 @@ class Agreement:
         elif team is not None and n_bytes >= self.from_bytes[name]:
             return team
         raise LeftToMPI
+
+    def synchronize(self, team: Team) -> None:
+        """Wait for CuPy's current stream, and until all ranks have told one another where their arrays lie."""
+        if self._told is not None:
+            self._told.wait()
+        team.synchronize(current_stream())
 
     def count(self) -> bool:
         """Count a call with a small message.  True: MPI takes it; False: the ranks first compare where their arrays lie.
@@ -87,10 +95,14 @@ class Agreement:
         if self.team is not None:
             word = np.array([on_gpu])
             request = MPI.Intracomm.Iallreduce(comm, MPI.IN_PLACE, word, MPI.LOR)
-            if not request.Test():
-                overdue = lambda: Overdue(comm.rank, self.pages_of_others(comm), "a comparison of where arrays lie")  # noqa: E731
-                Transfer(until(request.Test, Result), overdue).start().wait()
-            return bool(word[0])
+            overdue = lambda: Overdue(comm.rank, self.pages_of_others(comm), "a comparison of where arrays lie")  # noqa: E731
+            self._told = Transfer(until(request.Test, Result), overdue)
+            if not on_gpu or MPI.Query_thread() < MPI.THREAD_MULTIPLE:
+                self._told.run()
+                return bool(word[0])
+            self._told.start()  # this rank knows the answer
+            wake_thread()
+            return True
         settings = init_arguments.read(comm.size, "auto", None, None, None)
         gathered = MPI.Intracomm.allgather(comm, (on_gpu, HAS_CUPY, settings))
         on_gpus, have_cupy, all_settings = zip(*gathered, strict=True)

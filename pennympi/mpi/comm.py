@@ -16,7 +16,6 @@ from ..errors import NotInitialized
 from ..team import Team
 from .agreement import HAS_CUPY, Agreement, agreement_of
 from .flat import Flat
-from .gpu import current_stream
 from .log import LOGS, log_way, logged
 from .message import LeftToMPI, is_in_place, plain_array
 from .messages import PROBES, with_true_size
@@ -106,7 +105,7 @@ def _by_size(name: str, row: Row, by_mpi: Callable[..., None]) -> Callable[..., 
         flat = Flat(team.backend == "cuda")
         run(team, flat)
         if team.backend == "cuda":
-            team.synchronize(current_stream())
+            agreement.synchronize(team)
         flat.put_back()
         return None
 

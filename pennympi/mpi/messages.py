@@ -18,11 +18,12 @@ from mpi4py import MPI
 from ..errors import Unsupported
 from ..units import size_text
 from . import page as pages
+from .allocations import locate, number_of_gpu
 from .flat import Flat
-from .gpu import copied_to_host, current_stream, locate, memory_of, number_of_gpu
+from .gpu import copied_to_host, current_stream, memory_of
 from .log import LOGS, log_way
 from .message import is_on_gpu, message_of
-from .page import FAILED, MOST_BYTES, SENT, STATE, Envelope, own_page, put_true_size
+from .page import FAILED, MOST_BYTES, SENT, STATE, envelope, own_page, put_true_size
 from .receives import begin_receive
 from .requests import Request
 from .transfer import NOTHING, Overdue, Steps, Transfer, leave
@@ -35,17 +36,17 @@ Method = Callable[..., Any]
 def _begin_send(begin: Callable[..., MPI.Request], comm: Any, spec: Any, dest: int, tag: int) -> Transfer:
     """A message.  begin: MPI's non-blocking call of the message's mode.  Raises LeftToMPI."""
     memory, page = memory_of(spec), comm._agree().page(dest)
-    slot = location = None
+    slot = None
     if memory and memory.n_bytes > MOST_BYTES and dest != MPI.PROC_NULL:
-        location = locate(memory.address)
+        location = page and locate(memory.address, page)
         if page is None or location is None:
             _warn_of_host(memory.n_bytes, page is None)
         elif page.takes_from(number_of_gpu(memory.device)):
-            slot = pages.take_slot(memory.n_bytes, tag, page.card.process.pid)
+            slot = pages.take_slot(memory.n_bytes, tag, page.card.process.pid, location)
     sent: Any = spec
-    if memory and location and slot is not None:
+    if slot is not None:
         current_stream().synchronize()
-        sent = [Envelope(memory.n_bytes, location, slot).packed(), MPI.BYTE]
+        sent = envelope(slot)
     elif memory:
         sent = [copied_to_host(memory), MPI.BYTE]
     elif is_on_gpu(spec):
@@ -69,7 +70,7 @@ def _steps_of_send(request: MPI.Request, slot: int | None, buffers: Any) -> Step
         yield
     if slot is None:
         return NOTHING
-    words = own_page().slot(slot)
+    words = own_page().slots[slot]
     while words[STATE] == SENT:
         yield
     failed = words[STATE] == FAILED
@@ -128,14 +129,14 @@ def _begin_probed(message: Any, buf: Any) -> Transfer:
 
 def _blocking_send(begin: Callable[..., Transfer]) -> Method:
     def method(comm: Any, *args: Any) -> None:
-        begin(comm, *args).start().wait()
+        begin(comm, *args).run()
 
     return method
 
 
 def _blocking_receive(begin: Callable[..., Transfer]) -> Method:
     def method(comm: Any, *args: Any) -> None:
-        result, status = begin(comm, *args[:-1]).start().wait(), args[-1]
+        result, status = begin(comm, *args[:-1]).run(), args[-1]
         if status is not None:
             result.fill(status)
 

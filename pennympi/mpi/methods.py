@@ -62,32 +62,20 @@ def for_gpus(methods: dict[str, Method]) -> dict[str, Method]:
 
 
 def _on_gpu(name: str, methods: dict[str, Method], of_messages: dict[str, Method]) -> Method:
-    """The method for an array on a GPU: it takes (comm, *arguments)."""
+    """The method for an array on a GPU: it takes (comm, *arguments).  Raises LeftToMPI."""
     plain = methods[name]
     if name.endswith("_init"):
         begins = f"I{name.removesuffix('_init').lower()}"
         if begins not in methods:
             return refuse(plain)
-        begin, n_args = _on_gpu(begins, methods, of_messages), len(_parameters(methods[begins]))  # no Info
-        return lambda comm, *args: Persistent(lambda: begin(comm, *args[:n_args]))
+        n_args = len(_parameters(methods[begins]))  # no Info
+        return lambda comm, *args: Persistent(lambda: getattr(comm, begins)(*args[:n_args]))
     if name == "Attach_buffer":
         return refuse(plain)
     for table_name, row in TABLE.items():
         if name == f"I{table_name.lower()}":
             return begun(row, plain)
-    if name not in of_messages:
-        return staged(plain)
-
-    def message(comm: Any, *args: Any) -> Any:
-        try:
-            return of_messages[name](comm, *args)
-        except LeftToMPI:
-            if any(map(is_on_gpu, args)):
-                text = "of the message lies on a GPU and can't be read: give the array, or [x, count, MPI.DOUBLE]"
-                raise TypeError(f"{name}: an array {text}") from None
-            return plain(comm, *args)
-
-    return message
+    return of_messages.get(name) or staged(plain)
 
 
 def _for_gpus(plain: Method, on_gpu: Method, is_message: bool) -> Method:
@@ -98,13 +86,17 @@ def _for_gpus(plain: Method, on_gpu: Method, is_message: bool) -> Method:
     by_mpi = noted(plain) if is_receive and plain.__name__ not in _BLOCKING else plain
 
     def by_place(comm: Any, *args: Any) -> Any:
-        if type(buffer_of(args[place])) is getattr(sys.modules.get("cupy"), "ndarray", None):  # the usual case
-            return on_gpu(comm, *args)
-        if is_receive and receives.takes_envelopes:
-            received = args[place]
-            if type(received) is not ndarray or received.nbytes >= LEAST_BYTES:  # an envelope fits into it
+        received = args[place]
+        is_usual = type(buffer_of(received)) is getattr(sys.modules.get("cupy"), "ndarray", None)
+        fits = type(received) is not ndarray or received.nbytes >= LEAST_BYTES  # an envelope fits into it
+        try:
+            if is_usual or (is_receive and receives.takes_envelopes and fits) or any(map(is_on_gpu, args)):
                 return on_gpu(comm, *args)
-        return (on_gpu if any(map(is_on_gpu, args)) else by_mpi)(comm, *args)
+        except LeftToMPI:
+            if any(map(is_on_gpu, args)):
+                text = "of the message lies on a GPU and can't be read: give the array, or [x, count, MPI.DOUBLE]"
+                raise TypeError(f"{plain.__name__}: an array {text}") from None
+        return by_mpi(comm, *args)
 
     takes_none = ["not receives.takes_envelopes"] * is_receive
     of_list = "type({0}) in SPECS and {0} and type({0}[0]) in ON_HOST"

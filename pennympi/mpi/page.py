@@ -1,8 +1,8 @@
 """The page of a process: words about its messages between GPUs, which the other processes of its node map.
 
-MPI carries a message, or an envelope in its place.  The sender of an envelope writes the message's size into a slot of
-its page, and the receiver its answer.  The page also says whether the process receives into memory of GPUs: before that
-no process sends it an envelope (messages.py).
+MPI carries a message, or an envelope in its place.  An envelope names a slot of the sender's page: the slot says where
+the message lies, and the receiver writes its answer there.  The page also says whether the process receives into memory
+of GPUs: before that no process sends it an envelope (messages.py).
 """
 
 from __future__ import annotations
@@ -14,28 +14,32 @@ import time
 from collections import deque
 from collections.abc import Iterable
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from mpi4py import MPI
 
 from ..job.process import Process, halted, this_process
 
-PAGE_BYTES = 8192
 N_SLOTS, N_GPUS, N_ALLOCATIONS = 64, 64, 256
+SLOT_WORDS = HANDLE_WORDS = 8
 # Indices of the words.  RECEIVES: 1 if the process takes envelopes;  SINCE: time of the last sign of life that its wait
 # has seen, in ns, 0 if it does not wait;  GPUS: numbers of the GPUs whose memory it reaches;  ALLOCATIONS: numbers of its
-# allocations that other processes may open.
+# allocations that other processes may open;  HANDLES: CUDA's handles of these allocations.
 RECEIVES, SINCE, GPUS, ALLOCATIONS = 0, 1, 8, 8 + N_GPUS
-SLOTS = ALLOCATIONS + N_ALLOCATIONS
-STATE, SIZE, TAG, RECEIVER = range(4)  # words of a slot; RECEIVER: number of the receiver's process
+HANDLES = ALLOCATIONS + N_ALLOCATIONS
+SLOTS = HANDLES + HANDLE_WORDS * N_ALLOCATIONS
+PAGE_BYTES = 8 * (SLOTS + SLOT_WORDS * N_SLOTS)
+# Words of a slot: its state, the size and the tag of the message, the number of the receiver's process, and the Location.
+STATE, SIZE, TAG, RECEIVER, LOCATION = range(5)
+_SLOT = struct.Struct(f"{SLOT_WORDS}q")
 FREE, SENT, TAKEN, FAILED = range(4)  # states of a slot
 # The size of an envelope tells its slot.  A probe sees only this size, and reads the size of the message from the slot.
 # All sizes of envelopes are odd, so that no probe takes a message of numbers of 2, 4 or 8 bytes for an envelope.  No
 # smaller message is an envelope, and no smaller receive takes one.
 ENVELOPES_BYTES = range(257, 257 + 4 * N_SLOTS, 4)
 LEAST_BYTES, MOST_BYTES = ENVELOPES_BYTES[0], ENVELOPES_BYTES[-1]
-_FORM = struct.Struct("<16s5q64s")  # magic, bytes of the message, start, offset, number, PE, handle
+MAGIC_BYTES = 16
 
 
 class Card(NamedTuple):
@@ -47,14 +51,17 @@ class Card(NamedTuple):
 
 
 class Page:
-    """The words of a process of this node."""
+    """The words of a process of this node.
+
+    slots:  the words of each slot
+    opened: {number of an allocation: its address in this process}, of the allocations that this process has opened
+    """
 
     def __init__(self, card: Card, fd: int):
         self.card, self.words = card, memoryview(mmap.mmap(fd, PAGE_BYTES)).cast("q")
-
-    def slot(self, number: int) -> memoryview:
-        """The words of a slot."""
-        return self.words[SLOTS + 4 * number : SLOTS + 4 * number + 4]
+        starts = range(SLOTS, SLOTS + SLOT_WORDS * N_SLOTS, SLOT_WORDS)
+        self.slots = [self.words[start : start + SLOT_WORDS] for start in starts]
+        self.opened: dict[int, int] = {}
 
     def takes_from(self, gpu: int) -> bool:
         """Whether the process takes envelopes for memory of a GPU."""
@@ -100,62 +107,51 @@ def lacks_page(cards: Iterable[Card | None]) -> bool:
     return any(card is not None and card.process.node == node and page_of(card) is None for card in cards)
 
 
+class Location(NamedTuple):
+    """The location of bytes on a GPU, by which another process of the node finds them.
+
+    offset: offset of the bytes in their allocation, or in the symmetric heap
+    number: number of the allocation, which CUDA gives to no later allocation of the process
+    place:  number of its handle in the page
+    pe:     PE of the symmetric heap; -1 for memory elsewhere
+    """
+
+    offset: int
+    number: int
+    place: int
+    pe: int
+
+
 _free_slots = deque(range(N_SLOTS))
 
 
-def take_slot(n_bytes: int, tag: int, receiver: int) -> int | None:
+def take_slot(n_bytes: int, tag: int, receiver: int, location: Location) -> int | None:
     """The number of a slot for a message; None if all are taken."""
     try:
         number = _free_slots.popleft()
     except IndexError:
         return None
-    slot = own_page().slot(number)
-    slot[SIZE], slot[TAG], slot[RECEIVER], slot[STATE] = n_bytes, tag, receiver, SENT
+    _SLOT.pack_into(own_page().slots[number], 0, SENT, n_bytes, tag, receiver, *location)
     return number
 
 
 def release_slot(number: int) -> None:
     """Give a slot back."""
-    own_page().slot(number)[STATE] = FREE
+    own_page().slots[number][STATE] = FREE
     _free_slots.append(number)
 
 
-class Location(NamedTuple):
-    """The location of bytes on a GPU, by which another process of the node finds them.
-
-    start:  address of the allocation in its process;  offset: offset of the bytes in it, or in the symmetric heap
-    number: number of the allocation, which CUDA gives to no later allocation of the process
-    pe:     PE of the symmetric heap; -1 for memory elsewhere;  handle: CUDA's handle for other processes
-    """
-
-    start: int
-    offset: int
-    number: int
-    pe: int
-    handle: bytes = b""
+@cache
+def envelope(number: int) -> list[Any]:
+    """What MPI carries in place of the message of a slot."""
+    return [own_page().card.magic.ljust(ENVELOPES_BYTES[number], b"\0"), MPI.BYTE]
 
 
-class Envelope(NamedTuple):
-    """The short message that MPI carries in place of a message.  slot: number of the slot in the sender's page"""
-
-    n_bytes: int
-    location: Location
-    slot: int
-
-    def packed(self) -> bytes:
-        """The bytes that MPI carries."""
-        packed = _FORM.pack(own_page().card.magic, self.n_bytes, *self.location)
-        return packed.ljust(ENVELOPES_BYTES[self.slot], b"\0")
-
-
-def opened(landed: np.ndarray, page: Page | None) -> Envelope | None:
-    """The envelope that a process has sent; None if it has sent the message itself."""
-    if page is None or landed.size not in ENVELOPES_BYTES:
+def opened(landing: np.ndarray, n_bytes: int, page: Page | None) -> memoryview | None:
+    """The slot of the envelope that a process has sent; None if it has sent the message itself."""
+    if page is None or n_bytes not in ENVELOPES_BYTES or landing[:MAGIC_BYTES].tobytes() != page.card.magic:
         return None
-    magic, n_bytes, *location = _FORM.unpack_from(landed.data)
-    if magic != page.card.magic:
-        return None
-    return Envelope(n_bytes, Location(*location), ENVELOPES_BYTES.index(landed.size))
+    return page.slots[ENVELOPES_BYTES.index(n_bytes)]
 
 
 def put_true_size(status: MPI.Status, page: Page | None) -> None:
@@ -163,6 +159,6 @@ def put_true_size(status: MPI.Status, page: Page | None) -> None:
     n_bytes = status.Get_count(MPI.BYTE)
     if page is None or n_bytes not in ENVELOPES_BYTES:
         return
-    slot = page.slot(ENVELOPES_BYTES.index(n_bytes))
+    slot = page.slots[ENVELOPES_BYTES.index(n_bytes)]
     if (slot[STATE], slot[TAG], slot[RECEIVER]) == (SENT, status.tag, own_page().card.process.pid):
-        status.Set_elements(MPI.BYTE, int(slot[SIZE]))
+        status.Set_elements(MPI.BYTE, slot[SIZE])

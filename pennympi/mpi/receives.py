@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
+from .allocations import address_of, show_reach
 from .flat import BYTES, Flat
-from .gpu import address_of, begin_copy, mark, memory_of, show_reach
+from .gpu import begin_copy, mark, memory_of
 from .message import message_of
-from .page import FAILED, MOST_BYTES, RECEIVES, STATE, TAKEN, opened, own_page
+from .page import FAILED, MOST_BYTES, RECEIVES, SIZE, STATE, TAKEN, opened, own_page
 from .transfer import NOTHING, Overdue, Result, Steps, Transfer
 
 LARGE_BYTES, MOST_SPARE = 1 << 18, 32  # least size of a landing that is kept; number of landings of a size that are kept
@@ -103,9 +104,9 @@ class Target:
     def fill(self, n_bytes: int, source: int) -> Steps:
         """Copy the message to the target.  source: address of the sender's memory; 0: the message is in ``landing``"""
         if self._array is None or source:
-            to = self._memory or self._array.ctypes.data
-            has_ended = begin_copy(to, source or self.landing.ctypes.data, n_bytes, self._ready)
-            while not has_ended():
+            to = self._memory or MPI.Get_address(self._array)
+            end = begin_copy(to, source or MPI.Get_address(self.landing), n_bytes, self._ready)
+            while end is not None and not end.done:
                 yield
         elif not self._is_own:
             self._array[:n_bytes] = self.landing[:n_bytes]
@@ -140,8 +141,8 @@ def _steps_of_receive(agreement: Any, me: int, request: MPI.Request, target: Tar
     if status.Is_cancelled() or status.source == MPI.PROC_NULL:
         return Result(status.source, status.tag, 0, status.Is_cancelled())
     page, n_bytes = agreement.page(status.source), status.Get_count(MPI.BYTE)
-    envelope = opened(target.landing[:n_bytes], page)
-    result = Result(status.source, status.tag, envelope.n_bytes if envelope else n_bytes)
+    slot = opened(target.landing, n_bytes, page)
+    result = Result(status.source, status.tag, n_bytes if slot is None else slot[SIZE])
     answer = FAILED
     try:
         if result.n_bytes > target.n_bytes:
@@ -151,12 +152,12 @@ def _steps_of_receive(agreement: Any, me: int, request: MPI.Request, target: Tar
                 f"at most {target.n_bytes}"
             )
         if result.n_bytes:
-            address = address_of(envelope.location, page) if envelope and page else 0
+            address = 0 if slot is None else address_of(slot, page)
             yield from target.fill(result.n_bytes, address)
         answer = TAKEN
-        if envelope:
+        if slot is not None:
             target.give_back()
     finally:
-        if envelope and page:
-            page.slot(envelope.slot)[STATE] = answer
+        if slot is not None:
+            slot[STATE] = answer
     return result

@@ -114,6 +114,8 @@ class Requests(MPI.Request, metaclass=Standing):
 
     @classmethod
     def Waitall(cls, requests: Sequence[MPI.Request], statuses: Any = None) -> Any:
+        for transfer in _transfers(requests):
+            transfer.finish()
         return _until(lambda is_done: is_done, _PLAIN.Waitall, _PLAIN.Testall, requests, statuses)
 
     @classmethod
@@ -161,11 +163,15 @@ def _checked(call: Any, requests: Sequence[MPI.Request], status: Any) -> Any:
     try:
         return call(requests, status)
     except MPI.Exception:
-        for transfer in (getattr(request, "_transfer", None) for request in requests):
-            if transfer and transfer.error is not None and not transfer.is_raised:
+        for transfer in _transfers(requests):
+            if transfer.error is not None and not transfer.is_raised:
                 transfer.is_raised = True
                 raise transfer.error from None
         raise
+
+
+def _transfers(requests: Sequence[MPI.Request]) -> list[Transfer]:
+    return [transfer for request in requests if (transfer := getattr(request, "_transfer", None))]
 
 
 class Prequest(MPI.Prequest, metaclass=Standing):

@@ -22,7 +22,7 @@ from ..settings import setting
 from .page import SINCE, Page, own_page
 
 MOST_NAP_S, LINGER_S = 1e-3, 0.1  # longest nap of the thread; time without a call until it sleeps
-N_SPARED = 16  # looks at a call before its deadline is asked for
+N_ALONE, N_SPARED = 64, 64  # looks at a call with nothing beside it; looks before its deadline is asked for
 LOOK_NS = 250_000_000  # time between two looks at a rank's signs of life
 
 
@@ -123,24 +123,35 @@ class Transfer:
             self.on_complete()
         return True
 
-    def start(self) -> Transfer:
-        """Look for the first time; if the call is not complete, all later looks include it."""
+    def start(self, n_looks: int = 1) -> None:
+        """Look for the first time or times; if the call is not complete then, all later looks include it."""
         with _looking:
-            if not self.look():
-                _under_way.append(self)
-        return self
+            _under_way.append(self)
+            for _ in range(n_looks):
+                if self.look():
+                    _under_way.remove(self)
+                    break
+
+    def run(self) -> Result:
+        """Start, and wait.  Raises the call's error."""
+        self.start(1 if _under_way else N_ALONE)
+        return self.wait()
 
     def cancel(self) -> None:
         """Ask MPI to cancel the call."""
         if self._can_cancel:
             self._can_cancel.Cancel()
 
-    def wait(self) -> Result:
-        """Look until the call is complete.  Raises its error."""
+    def finish(self) -> None:
+        """Look until the call is complete."""
         if not self.is_complete:
             for _ in looks():
                 if self.is_complete:
                     break
+
+    def wait(self) -> Result:
+        """The result, once the call is complete.  Raises its error."""
+        self.finish()
         self.is_raised = True
         if self.error is not None:
             raise self.error

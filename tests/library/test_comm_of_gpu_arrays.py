@@ -115,11 +115,13 @@ def test_arrays_of_the_host_go_by_mpi(comm):
 
 @pytest.mark.parametrize("has_team", [True, False])
 @pytest.mark.parametrize("n", [1, 1 << 14])
-def test_ranks_whose_arrays_lie_in_different_places(comm, has_team, n):
-    """Rank 0 passes arrays on the host, the others arrays on GPUs; then sendbuf and recvbuf of a rank differ."""
+@pytest.mark.parametrize("first_on_host", [True, False])
+def test_ranks_whose_arrays_lie_in_different_places(comm, has_team, n, first_on_host):
+    """Arrays of rank 0 on the host and of the others on GPUs, or the reverse; then a rank's sendbuf and recvbuf differ."""
     copy = comm.Dup()
     if has_team:
         copy.team  # noqa: B018
-    for module, module_of_out in ((np, np), (np, cupy), (cupy, np)) if comm.rank == 0 else ((cupy, cupy),) * 3:
+    on_host = (comm.rank == 0) == first_on_host
+    for module, module_of_out in ((np, np), (np, cupy), (cupy, np)) if on_host else ((cupy, cupy),) * 3:
         check_collectives(copy, n, module, module_of_out)
     copy.Free()

@@ -2,9 +2,13 @@
 
 import random
 import re
+from types import SimpleNamespace
 
 import pytest
 from launch import PROGRAMS, launch
+
+from pennympi.mpi.allocations import locate
+from pennympi.state import state
 
 SUPPORT = PROGRAMS.parent
 STAND_IN = {"PYTHONPATH": f"{SUPPORT}:{SUPPORT}/stand_in", "PENNYMPI_BACKEND": "host"}
@@ -66,6 +70,18 @@ def test_a_rank_that_has_ended(source):
     call = f"os.kill(os.getpid(), 9) if comm.rank else comm.Recv(x, {source}, 7)"
     end = launch(2, "-c", FAILING.format(call), limit_s=30, env=STAND_IN | {"PENNYMPI_TIMEOUT_S": "2"})
     assert end.rc != 0 and end.seconds < 20, end.output
+
+
+def test_a_process_that_does_not_reach_the_symmetric_heap(monkeypatch):
+    """Teams of different processes have different heaps: no envelope may name the PE of another heap."""
+    page = SimpleNamespace(card=SimpleNamespace(process="peer"))
+    segments = SimpleNamespace(by_nvshmem=True, base=1000, peer_offsets=[0, 64, None], holds=lambda address: True)
+    world = SimpleNamespace(segments=segments, group=SimpleNamespace(rank=0), pe_of={"peer": 1})
+    monkeypatch.setattr(state, "world", world)
+    assert locate(1008, page) == (8, 0, 0, 0)
+    for pe_of in ({}, {"peer": 2}):
+        world.pe_of = pe_of
+        assert locate(1008, page) is None
 
 
 CLOSED = """

@@ -17,6 +17,7 @@ from mpi4py import MPI
 from ...errors import Unsupported
 from ...job.job import Job
 from ...job.membership import ranks_in_first_team
+from ...job.process import Process
 from ...memory.order import Order
 from ...settings import setting
 from ...state import state
@@ -39,6 +40,7 @@ class World:
     """The state that all teams of a process share.
 
     group:     the PEs of NVSHMEM, or of the heap in the node's memory
+    pe_of:     {process: its PE}
     device:    number of this PE's GPU;  n_sharing: number of PEs that use that GPU
     segments:  the symmetric memory
     setup:     the stream for work on this PE's memory
@@ -47,6 +49,7 @@ class World:
     """
 
     group: MPI.Group
+    pe_of: dict[Process, int]
     device: int
     n_sharing: int
     segments: Segments
@@ -78,7 +81,8 @@ def _start(job: Job) -> World:
     place = (platform.node(), cupy.cuda.runtime.deviceGetPCIBusId(number))
     n_sharing = job.gather(place, "look at the devices").count(place)
     segments = HostSegments(job, number) if _in_host_memory(job, number) else _start_nvshmem(job, number, n_sharing)
-    return World(job.comm.Get_group(), number, n_sharing, segments, SetupStream(), Order(events), GivenUp())
+    pe_of = {process: pe for pe, process in enumerate(job.processes)}
+    return World(job.comm.Get_group(), pe_of, number, n_sharing, segments, SetupStream(), Order(events), GivenUp())
 
 
 def _in_host_memory(job: Job, device: int) -> bool:
