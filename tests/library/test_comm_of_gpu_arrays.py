@@ -117,7 +117,7 @@ def test_arrays_of_the_host_go_by_mpi(comm):
 @pytest.mark.parametrize("n", [1, 1 << 14])
 @pytest.mark.parametrize("first_on_host", [True, False])
 def test_ranks_whose_arrays_lie_in_different_places(comm, has_team, n, first_on_host):
-    """Arrays of rank 0 on the host and of the others on GPUs, or the reverse; then a rank's sendbuf and recvbuf differ."""
+    """Arrays of rank 0 on the host, the others' on GPUs, or the reverse; then a rank's sendbuf and recvbuf differ."""
     copy = comm.Dup()
     if has_team:
         copy.team  # noqa: B018
