@@ -41,7 +41,9 @@ class Cut(NamedTuple):
     lead:     number of elements of storage before a row's first element; kernels may read them
     n_chunks: number of chunks;  first: number of the chunk that the first blocks compute; the next chunks follow it
     missing:  number of points that the first chunk lacks;  tail: number of points of the last chunk; 0: what is left
-    apart:    number of the chunks computed first whose warps share no block with warps of other chunks
+    apart:    number of the chunks computed first whose warps share no block with other warps
+    left, right: number of warps side by side that read a halo before the first column, and after the last column
+    edge_chunk: number of rows of the chunks of these warps, which are computed after the chunks that are ``apart``
     """
 
     chunk: int
@@ -51,6 +53,9 @@ class Cut(NamedTuple):
     missing: int = 0
     tail: int = 0
     apart: int = 0
+    left: int = 0
+    right: int = 0
+    edge_chunk: int = 1
 
 
 class Pass(NamedTuple):

@@ -52,7 +52,9 @@ class PassLaunch(NamedTuple):
         if not self.at_a_time:
             receivers = min(self.first_waiting, EXCHANGING) if self.first_waiting else self.n_waiting
             return receivers, receivers
-        chunk, spared = self.cut.chunk, self.cut.missing or self.cut.tail and self.cut.chunk - self.cut.tail
+        cut, chunk = self.cut, self.cut.chunk
+        shortest = cut.edge_chunk if cut.left or cut.right else cut.tail or chunk - cut.missing
+        spared = chunk - shortest
         helping = 0 if spared >= min(SPARED, chunk / 2) else HELPING
         receivers = max(self.n_waiting, min(self.blocks, helping))
         return receivers, max(receivers, min(self.blocks, SENDING))

@@ -1,6 +1,7 @@
 """The kernels of passes on a GPU, run in NumPy, against plain sweeps, bit for bit; and their machine code."""
 
 from random import Random
+from unittest.mock import patch
 
 import numpy as np
 import pytest
@@ -13,7 +14,8 @@ from pennympi.arrays.dtypes import TABLE
 from pennympi.compile.pass_kernel import PassLaunch, Storage
 from pennympi.kernels.sweep.norm import LEVEL_BYTES, group_points
 from pennympi.kernels.sweep.records import Box, Cut, Pass, SweepFields
-from pennympi.stencil.on_gpu.chunks import cut_into_chunks, pass_launch
+from pennympi.stencil.on_gpu.chunks import cut_into_chunks
+from pennympi.stencil.on_gpu.march import cutting
 from pennympi.stencil.on_gpu.march.rows import NO_WALL, March, first_column
 from pennympi.stencil.on_gpu.passes import pass_kernel
 
@@ -153,38 +155,35 @@ def test_warps(case, dtype):
         check(stencil, numbers, kernel, launch, arrays, own.z0, (box, live), inner, depth, norms)
 
 
-def some_part(random, stencil, depth):
-    """(shape, sides, own, live, inner) of a part of a grid with neighbours at some sides."""
-    unused = 6 - 2 * stencil.n_dims
-    shape = tuple(2 * depth + random.randint(1, most) if 2 * d >= unused else 1 for d, most in enumerate((40, 30, 400)))
+def some_part(random, stencil, depth, sides):
+    """(shape, own, live, inner) of a part of a grid with neighbours at some sides."""
+    unused, most = 6 - 2 * stencil.n_dims, (40, 30, 800 if stencil.n_dims == 2 else 400)
+    shape = tuple(2 * depth + random.randint(1, most[d]) if 2 * d >= unused else 1 for d in range(3))
     own = shrunk(whole(shape), stencil.n_dims, depth - 1)
-    others = random.random() < 0.3
-    sides = Box(*(int(k >= unused and (k < unused + 2 or others) and random.random() < 0.7) for k in range(6)))
     live, inner = (
         Box(*(edge + (1, -1)[k % 2] * -by * sides[k] for k, edge in enumerate(own))) for by in (depth, depth - 1)
     )
-    return shape, sides, own, live, inner
+    return shape, own, live, inner
 
 
 @both_dtypes
 @pytest.mark.parametrize("case", [case for case in FORMULAS if "1" not in case])  # of one dimension, all blocks wait
 def test_blocks_that_do_not_wait_read_no_halo(case, dtype):
     stencil, numbers, random = FORMULAS[case].stencil(dtype), FORMULAS[case].numbers, Random(f"{case} {dtype}")
-    for _ in range(6):
+    of_last = [(0, 0), (0, 1), (1, 0), (1, 1)] * 3 if stencil.n_dims == 2 else [(0, 0)] * 4 + [(0, 1), (1, 1)]
+    for z0, z1 in of_last:
+        first = [int(random.random() < 0.7) for _ in range(2)]
+        sides = Box(0, 0, *first, z0, z1) if stencil.n_dims == 2 else Box(*first, z0, z1, 0, z1)
         depth, chunk = random.randint(1, 3), random.choice([3, 6, 20])
-        shape, sides, own, live, inner = some_part(random, stencil, depth)
+        shape, own, live, inner = some_part(random, stencil, depth, sides)
         end = -1 if sides.z1 else own.z1 + -own.z0 % (LINE_BYTES // stencil.item_bytes)
-        kernel = pass_kernel(stencil, depth, "none", end, True)
+        kernel, wait = pass_kernel(stencil, depth, "none", end, True), random.randint(0, 20)
 
-        def launch(fields, kernel=kernel, depth=depth, chunk=chunk, sides=sides, own=own):
-            storage = Storage(fields.lead, fields.record.plane, fields.record.row, 3)
-            if stencil.n_dims != 2:
+        def launch(fields, kernel=kernel, chunk=chunk, wait=wait, sides=sides, own=own):
+            storage = Storage(fields.lead, fields.record.plane, fields.record.row, random.choice([1, 3, 30]))
+            warps = {"WARPS": 1, "THREADS": 32}  # as in ``Threads``
+            with patch.multiple(cutting, **warps, WAIT_ROWS=wait, chunk_rows=lambda *_: chunk):
                 return kernel.launch(own, sides, storage)
-            march = March(stencil, depth, "none", NO_WALL)
-            across = -(-(own.z1 - first_column(march.width, own, fields.lead)) // march.keeps)
-            at_sides, wait = (sides.y0, sides.y1), random.choice([None, *range(chunk + 1)])
-            cut, waiting = cut_into_chunks(own.y1 - own.y0, chunk, fields.lead, depth, at_sides, wait)
-            return pass_launch(32, cut, across, waiting, sides.z0 or sides.z1, wait is not None)
 
         arrays = drawn(random, shape, dtype)
         check(stencil, numbers, kernel.kernel, launch, arrays, own.z0, (own, live), inner, depth, "none", sides)

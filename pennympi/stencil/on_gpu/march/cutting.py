@@ -8,7 +8,7 @@ from ....compile.unroll import Static
 from ....kernels.sweep.formula import Stencil
 from ....kernels.sweep.norm import MAX_GROUPS
 from ....kernels.sweep.records import Box, Cut
-from ..chunks import cut_into_chunks
+from ..chunks import chunk_at, cut_into_chunks
 from ..warp.warp import LANES
 from .rows import March, first_column
 
@@ -57,28 +57,100 @@ def launch(march: March) -> Callable[[Box, Box, Storage], PassLaunch]:
     resident = bounds(march).min_blocks
 
     def launch(box: Box, sides: Box, storage: Storage) -> PassLaunch:
-        across = -(-(box.z1 - first_column(march.width, box, storage.lead)) // march.keeps)
-        warps = WARPS * max(1, storage.processors * resident - SPARE_BLOCKS)
+        columns = box.z1 - first_column(march.width, box, storage.lead)
+        across, warps = -(-columns // march.keeps), WARPS * max(1, storage.processors * resident - SPARE_BLOCKS)
         if march.stencil.n_dims == 1:
             chunk = -(-across // warps)
-            blocks = -(-across // (chunk * WARPS))
+            blocks = blocks_of(-(-across // chunk))
             return PassLaunch(blocks, THREADS, Cut(chunk, storage.lead), blocks)
-        rows, most = box.y1 - box.y0, MAX_GROUPS // LANES // 4
-        chunk = chunk_rows(rows + WAIT_ROWS * (sides.y0 + sides.y1), across, warps, march.depth, most)
-        wait = WAIT_ROWS if -(-rows // chunk) * across <= warps else None
-        cut, n_waiting = cut_into_chunks(rows, chunk, storage.lead, march.depth, (sides.y0, sides.y1), wait)
-        if sides.z0 or sides.z1:
-            blocks = -(-cut.n_chunks * across // WARPS)
-            return PassLaunch(blocks, THREADS, cut, blocks)
-        others = (cut.n_chunks - n_waiting) * across
-        if wait is None:
-            blocks, first = -(-cut.n_chunks * across // WARPS), others // WARPS
-            return PassLaunch(blocks, THREADS, cut, blocks - first, first)
-        first = -(-n_waiting * across // WARPS)
-        blocks = first - others // -WARPS
-        return PassLaunch(blocks, THREADS, cut._replace(apart=n_waiting), first, at_a_time=blocks * WARPS <= warps)
+        rows, ends, most = box.y1 - box.y0, (sides.y0, sides.y1), MAX_GROUPS // LANES // 4
+        left, right = warps_at_cut_columns(march, columns, (sides.z0, sides.z1))
+        inner = across - left - right
+        chunk = chunk_rows(rows + WAIT_ROWS * sum(ends), across, warps, march.depth, most)
+        if -(-rows // chunk) * across > warps:
+            cut, n_waiting = cut_into_chunks(rows, chunk, storage.lead, march.depth, ends)
+            return launch_in_turns(cut._replace(left=left, right=right, edge_chunk=chunk), rows, inner, n_waiting)
+        # Longer chunks are fewer warps, which leaves warps for more and shorter chunks at cut columns.
+        for own in range(chunk, chunk + WAIT_ROWS + 1, ROWS_AT_A_TIME):
+            cut, n_waiting = cut_into_chunks(rows, own, storage.lead, march.depth, ends, WAIT_ROWS)
+            cut = cut._replace(left=left, right=right, edge_chunk=max(ROWS_AT_A_TIME, own - WAIT_ROWS))
+            planned = launch_at_a_time(cut, rows, inner, n_waiting, warps)
+            if planned.at_a_time:
+                break
+        return planned
 
     return launch
+
+
+def warps_at_cut_columns(march: March, columns: int, sides: tuple[int, int]) -> tuple[int, int]:
+    """The number of warps side by side that read a halo before the first column, and that read one after the last column.
+
+    columns: number of columns from the first warp's first column on
+    sides:   1 where the halo before, or after, comes from a neighbour, else 0
+    If all warps read a halo, all are counted as the former.
+    """
+    across = -(-columns // march.keeps)
+    left = sides[0]  # a warp keeps more than ``edge`` columns, so only the first one reads beyond the first column
+    right = sides[1] * (across - (columns - march.edge) // march.keeps)
+    return (left, right) if left + right < across else (across, 0)
+
+
+def launch_in_turns(cut: Cut, rows: int, inner: int, n_waiting: int) -> PassLaunch:
+    """The launch in which the last blocks wait: those of the last ``n_waiting`` chunks, and those at cut columns.
+
+    inner: number of warps side by side that read no halo of columns
+    """
+    first = (cut.n_chunks - n_waiting) * inner // WARPS
+    blocks = blocks_of(cut.n_chunks * inner) + blocks_at_cut_columns(cut, rows)
+    return PassLaunch(blocks, THREADS, cut._replace(apart=cut.n_chunks), blocks - first, first)
+
+
+def launch_at_a_time(cut: Cut, rows: int, inner: int, n_waiting: int, warps: int) -> PassLaunch:
+    """The launch in which the first blocks wait: those of the first ``n_waiting`` chunks, and those at cut columns.
+
+    inner: number of warps side by side that read no halo of columns
+    warps: number of warps that the device runs at a time
+    """
+    waiting = blocks_of(n_waiting * inner) + blocks_at_cut_columns(cut, rows)
+    blocks = waiting + blocks_of((cut.n_chunks - n_waiting) * inner)
+    return PassLaunch(blocks, THREADS, cut._replace(apart=n_waiting), waiting, at_a_time=blocks * WARPS <= warps)
+
+
+def blocks_at_cut_columns(cut: Cut, rows: int) -> int:
+    """Number of blocks of the warps that read a halo of columns."""
+    return blocks_of((cut.left + cut.right) * -(-rows // cut.edge_chunk))
+
+
+def blocks_of(warps: int) -> int:
+    """Number of blocks of so many warps."""
+    return -(-warps // WARPS)
+
+
+def part_of_warp(cut: Cut, box: Box, across, number):
+    """(place, first row, number of rows) of the part of a warp; no rows: the warp has no part.
+
+    across: number of warps side by side;  place: index among them
+    The warps of the first ``cut.apart`` chunks come first, then those at cut columns, then those of the other chunks.
+    All three begin with a block.
+    """
+    edges, rows = cut.left + cut.right, box.y1 - box.y0
+    inner, n_edge = across - edges, edges * ((rows + cut.edge_chunk - 1) // cut.edge_chunk)
+    apart = cut.apart * inner
+    if number >= apart:
+        number -= apart + (-apart & (WARPS - 1))
+        if number >= 0 and number < n_edge:
+            place, begin = number % edges, number // edges * cut.edge_chunk
+            if place >= cut.left:
+                place += inner
+            return place, box.y0 + begin, min(cut.edge_chunk, rows - begin)
+        number += apart - n_edge - (-n_edge & (WARPS - 1))
+        if number < apart:
+            return 0, 0, 0
+    chunk = number // inner
+    if chunk >= cut.n_chunks:
+        return 0, 0, 0
+    own, n_own = chunk_at(cut, box.y0, box.y1, chunk)
+    return cut.left + number % inner, own, n_own
 
 
 def chunk_rows(rows: int, across: int, warps: int, sweeps: int, most: int) -> int:

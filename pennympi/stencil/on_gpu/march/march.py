@@ -19,9 +19,8 @@ from ....cuda.device.intrinsics import prefetch
 from ....kernels.block import block, real
 from ....kernels.sweep.formula import read_numbers
 from ....kernels.sweep.records import Pass
-from ..chunks import chunk_at
 from ..warp.warp import between, least, load_row, pick, warp_number
-from .cutting import ROWS_AT_A_TIME, WARPS, prefetch_rows
+from .cutting import ROWS_AT_A_TIME, WARPS, part_of_warp, prefetch_rows
 from .level_squares import (
     Level,
     add_rows_of_level,
@@ -126,17 +125,11 @@ def march_down(march: Static[March], ctx, sweeps: Pass):
     lead, pitch_bytes = cut.lead, fields.row * march.stencil.item_bytes
     origin = first_column(march.width, box, lead)
     across = (box.z1 - origin + march.keeps - 1) // march.keeps
-    warp, apart = block() * WARPS + warp_number(), cut.apart * across
-    if warp >= apart:
-        warp -= -apart & (WARPS - 1)
-        if warp < apart:
-            return
-    number = warp // across
-    if number >= cut.n_chunks:
+    place, own, n_own = part_of_warp(cut, box, across, block() * WARPS + warp_number())
+    if n_own == 0:
         return
-    own, n_own = chunk_at(cut, box.y0, box.y1, number)
     shared, squares = clear_values(march), squares_before_rows(march)
-    left = origin + warp % across * march.keeps
+    left = origin + place * march.keeps
     lane = lane_at(march, left, Edges(box, live, lead), read_numbers(march.stencil, sweeps.values), shared)
     offset = between(lane.column, -lead, fields.row - lead - march.width) * march.stencil.item_bytes
     old, coefficient = fields.old + offset, fields.coefficient + offset
