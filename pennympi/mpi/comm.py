@@ -89,16 +89,20 @@ def _by_size(name: str, row: Row, by_mpi: Callable[..., None]) -> Callable[..., 
     may_be_in_place = name in ("Reduce", "Reduce_scatter", "Reduce_scatter_block")  # their send buffer is sized
 
     def method(comm: Comm, *args: Any) -> None:
-        sized = args[1 if may_be_in_place and is_in_place(args[0]) else row.sized]
         agreement = comm._agree()
         try:
-            n_bytes = row.size(sized, comm.size if row.in_parts else 1)
-            if n_bytes < agreement.from_bytes[name] and agreement.count():
-                return by_mpi(comm, *args)
-            if agreement.team_on_host is not None and row.by_plain(agreement.team_on_host, *map(plain_array, args)):
-                return None
-            run = row.read(comm, *args)
-            team = agreement.team_for(comm, name, n_bytes, args)
+            if agreement.team is agreement.team_on_host:  # on CPUs, or there is none yet
+                sized = args[1 if may_be_in_place and is_in_place(args[0]) else row.sized]
+                n_bytes = row.size(sized, comm.size if row.in_parts else 1)
+                if n_bytes < agreement.from_bytes[name] and agreement.count():
+                    return by_mpi(comm, *args)
+                if agreement.team_on_host is not None and row.by_plain(agreement.team_on_host, *map(plain_array, args)):
+                    return None
+                run = row.read(comm, *args)
+                team = agreement.team_for(comm, name, n_bytes, args)
+            else:
+                team = agreement.team_for(comm, name, 0, args)
+                run = row.read(comm, *args)  # meanwhile the others tell where their arrays lie
         except LeftToMPI:
             return by_mpi(comm, *args)
         log_way(comm, name, "the team")
