@@ -2,7 +2,7 @@
 
     loop of the device   copy the field | chunk of up to 256 sweeps | test of the norms: another chunk, or the end
 
-When a loop has ended, the host starts the next loop, and reads the norms of the last loop while the next one runs.
+While a loop runs, the host prepares the next one, and reads the norms of the last one.
 If a norm inside a chunk ends the solve, the host repeats fewer sweeps from the copy of the chunk's first field.
 Read first: solver.py, ``chunk`` in problem.py, and ``relaxed`` in kernels.py.
 """
@@ -37,16 +37,22 @@ class Kind(NamedTuple):
 
 
 class Run(NamedTuple):
-    """A loop that was started.
+    """A run of a loop.
 
-    start:  number of sweeps before it;  due: iterations whose norms are due
-    places: indices of these norms in the loop's table
+    n:      number of its chunks;  start: number of sweeps before it
+    due:    iterations whose norms are due;  places: indices of these norms in the loop's table
     """
 
     kind: Kind
+    n: int
     start: int
     due: np.ndarray
     places: np.ndarray
+
+    @property
+    def end(self) -> int:
+        """Number of sweeps after it."""
+        return self.start + self.n * self.kind.sweeps
 
 
 class Chunks(Solver):
@@ -64,6 +70,7 @@ class Chunks(Solver):
         with self.stream:
             self._first = self.fields.old.copy()  # the first field of a chunk
             self._state = array_module(team).zeros(self._layout.itemsize // 8, "int64")
+        self._begun_n, self._begun_places = 0, np.arange(0)  # the last run's, whose first words are in ``_begun``
         self._more = self._state[MORE : MORE + 1].view("float64")
         self._readback, self._end = Readback(team, self._state), team.kernel(end_chunk, "float64")
         self._plans: dict[tuple[Kind, int], Any] = {}  # by kind and present field
@@ -100,34 +107,41 @@ class Chunks(Solver):
 
         return body
 
-    def start(self, done: int, stop: int, show: bool) -> Run:
-        """Enqueue a loop of chunks of one kind, as many as possible.  Collective."""
+    def run_from(self, done: int, stop: int, show: bool) -> Run:
+        """The run of a loop of chunks of one kind, as many as possible."""
         kind, n = Kind(*chunk(self.problem, done, stop, show)), 1
         while kind.sweeps % 2 == 0 and (n + 1) * kind.sweeps <= self._most and done + n * kind.sweeps < stop:
             if chunk(self.problem, done + n * kind.sweeps, stop, show) != kind:
                 break
             n += 1
         due = due_iterations(self.problem, done, done + n * kind.sweeps, show)
-        places = due - done if kind.norm == "every" else np.arange(n * kind.norms)
-        self._enqueue(kind, n, places)
-        return Run(kind, done, due, places)
+        return Run(kind, n, done, due, due - done if kind.norm == "every" else np.arange(n * kind.norms))
 
-    def _enqueue(self, kind: Kind, n: int, places: np.ndarray) -> None:
-        words = np.zeros(1, self._layout)
-        words["stop"], words["table"][0, places] = n, 1
+    def start(self, run: Run) -> None:
+        """Enqueue the loop.  Collective."""
+        if run.n != self._begun_n or not np.array_equal(run.places, self._begun_places):
+            words = np.zeros(1, self._layout)
+            words["stop"], words["table"][0, run.places] = run.n, 1
+            self._begun_n, self._begun_places = run.n, run.places
+            with self.stream:
+                self._begun = array_module(self.team).asarray(words.view("int64"))
         with self.stream:
-            self._state[...] = array_module(self.team).asarray(words.view("int64"))
-        self.loop(kind)(self.stream)
+            self._state[...] = self._begun
+        self.loop(run.kind)(self.stream)
         self._readback.start(self.stream)
-        if kind.sweeps % 2:
+        if run.kind.sweeps % 2:
             self.fields.advance()
 
     def sweeps(self, done: int, stop: int, show: bool, ends: Ends) -> bool:
-        run = self.start(done, stop, show) if done < stop else None
+        run = self.run_from(done, stop, show) if done < stop else None
+        if run:
+            self.start(run)
         while run:
+            following = self.run_from(run.end, stop, show) if run.end < stop else None
             words = self._readback.wait().copy().view(self._layout)[0]
+            if following and not words["ended"]:
+                self.start(following)
             done = run.start + run.kind.sweeps * int(words["ran"])
-            following = None if words["ended"] or done >= stop else self.start(done, stop, show)
             due, norms = run.due[run.due < done], words["table"][run.places[run.due < done]]
             if ends(due, norms):
                 self._go_back(run.kind, int(done - 1 - due[np.argmax(~(norms > self.problem.tol))]))
@@ -153,7 +167,7 @@ class Chunks(Solver):
         for kind in dict.fromkeys(kinds):
             self.loop(kind)  # compiles the kernels
             if self.team.backend == "cuda":
-                self._enqueue(kind, 1, np.arange(0))  # loads the kernels
+                self.start(Run(kind, 1, 0, np.arange(0), np.arange(0)))  # loads the kernels
                 self._readback.wait()
         longest = max(self._plans, key=lambda key: key[0].sweeps)
         used = next(line for line in self._plans[longest].explain().splitlines() if line[0] == "*")

@@ -57,7 +57,7 @@ def csv_line(problem: Problem, n_pes: int, runtime_s: float, serial_s: float) ->
 
 def ending(problem: Problem, outcome: Outcome, runtime_s: float, sweeps: int) -> str:
     """The end of the solve, and its speed.  sweeps: number of sweeps in ``runtime_s``, without those before a restart"""
-    norm = f", norm {outcome.history[-1][1]:.6e}" if outcome.history else ""
+    norm = f", norm {outcome.parts[-1][1][-1]:.6e}" if outcome.parts else ""
     sweep_us = 1e6 * runtime_s / max(sweeps, 1)
-    rate = f"{sweep_us:.1f} us an iteration, {problem.nx * problem.ny / sweep_us / 1e3:.4g} GLUP/s"
+    rate = f"{sweep_us:.2f} us an iteration, {problem.nx * problem.ny / sweep_us / 1e3:.4g} GLUP/s"
     return f"Stopped after {outcome.iterations} iterations ({ENDINGS[outcome.reason]}){norm}; {rate}"

@@ -51,12 +51,11 @@ class Solver:
         outcome, stop = outcome or Outcome(), self.problem.niter if stop is None else stop
 
         def ends(iterations: np.ndarray, norms: np.ndarray) -> bool:
-            before = len(outcome.history)
             ended = outcome.add(iterations, norms, self.problem.tol)
             if on_norm:
-                added = outcome.history[before:]
-                for k in np.flatnonzero(shown(iterations[: len(added)], self.problem.nccheck)):
-                    on_norm(*added[k])
+                added, _ = outcome.parts[-1]
+                for k in np.flatnonzero(shown(added, self.problem.nccheck)):
+                    on_norm(int(added[k]), float(norms[k]))
             return ended
 
         with named_range(self.team, "Jacobi solve"):

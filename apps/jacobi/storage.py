@@ -73,7 +73,8 @@ def _checked(path: Path) -> tuple[Problem, Outcome]:
             raise ValueError(f"its iterations are {iterations}, and not from 1 to {problem.niter}")
         if not _is_history(history, iterations):
             raise ValueError("its history is not a list of iterations and their norms")
-    return problem, Outcome(iterations, "iterations", [(iteration, norm) for iteration, norm in history])
+    part = np.array([k for k, _ in history]), np.array([norm for _, norm in history])
+    return problem, Outcome(iterations, "iterations", [part] if history else [])
 
 
 def _attribute(file: Any, name: str, kind: Any) -> Any:

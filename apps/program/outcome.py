@@ -21,18 +21,23 @@ class Outcome:
 
     iterations: number of iterations, with those before a restart
     reason:     "iterations" (no other reason so far), "converged" or "diverged"
-    history:    (iteration, norm) of each iteration whose norm was computed
+    parts:      (iterations, their norms), in order, of the iterations whose norms were computed
     """
 
     iterations: int = 0
     reason: str = "iterations"
-    history: list[tuple[int, float]] = field(default_factory=list)
+    parts: list[tuple[np.ndarray, np.ndarray]] = field(default_factory=list)
+
+    @property
+    def history(self) -> list[tuple[int, float]]:
+        """(iteration, norm) of each iteration whose norm was computed.  The list is made at each use."""
+        return [pair for part in self.parts for pair in zip(*(numbers.tolist() for numbers in part), strict=True)]
 
     def add(self, iterations: np.ndarray, norms: np.ndarray, tol: float) -> bool:
         """Add norms to the history, up to the first norm that ends the solve.  True if a norm ends it."""
         small = np.flatnonzero(~(norms > tol))
         n = int(small[0]) + 1 if len(small) else len(norms)
-        self.history += zip(iterations[:n].tolist(), norms[:n].tolist(), strict=True)
+        self.parts.append((iterations[:n], norms[:n]))
         if not len(small):
             return False
         self.reason = "diverged" if math.isnan(norms[n - 1]) else "converged"
