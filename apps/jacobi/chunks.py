@@ -70,7 +70,7 @@ class Chunks(Solver):
         with self.stream:
             self._first = self.fields.old.copy()  # the first field of a chunk
             self._state = array_module(team).zeros(self._layout.itemsize // 8, "int64")
-        self._begun_n, self._begun_places = 0, np.arange(0)  # the last run's, whose first words are in ``_begun``
+        self._first_n, self._first_places = 0, np.arange(0)  # the last run's, whose first words are in ``_first_words``
         self._more = self._state[MORE : MORE + 1].view("float64")
         self._readback, self._end = Readback(team, self._state), team.kernel(end_chunk, "float64")
         self._plans: dict[tuple[Kind, int], Any] = {}  # by kind and present field
@@ -119,14 +119,14 @@ class Chunks(Solver):
 
     def start(self, run: Run) -> None:
         """Enqueue the loop.  Collective."""
-        if run.n != self._begun_n or not np.array_equal(run.places, self._begun_places):
+        if run.n != self._first_n or not np.array_equal(run.places, self._first_places):
             words = np.zeros(1, self._layout)
             words["stop"], words["table"][0, run.places] = run.n, 1
-            self._begun_n, self._begun_places = run.n, run.places
+            self._first_n, self._first_places = run.n, run.places
             with self.stream:
-                self._begun = array_module(self.team).asarray(words.view("int64"))
+                self._first_words = array_module(self.team).asarray(words.view("int64"))
         with self.stream:
-            self._state[...] = self._begun
+            self._state[...] = self._first_words
         self.loop(run.kind)(self.stream)
         self._readback.start(self.stream)
         if run.kind.sweeps % 2:

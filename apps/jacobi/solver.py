@@ -53,7 +53,7 @@ class Solver:
         def ends(iterations: np.ndarray, norms: np.ndarray) -> bool:
             ended = outcome.add(iterations, norms, self.problem.tol)
             if on_norm:
-                added, _ = outcome.parts[-1]
+                added = iterations[iterations < outcome.iterations] if ended else iterations
                 for k in np.flatnonzero(shown(added, self.problem.nccheck)):
                     on_norm(int(added[k]), float(norms[k]))
             return ended

@@ -37,7 +37,8 @@ class Outcome:
         """Add norms to the history, up to the first norm that ends the solve.  True if a norm ends it."""
         small = np.flatnonzero(~(norms > tol))
         n = int(small[0]) + 1 if len(small) else len(norms)
-        self.parts.append((iterations[:n], norms[:n]))
+        if n:
+            self.parts.append((iterations[:n], norms[:n]))
         if not len(small):
             return False
         self.reason = "diverged" if math.isnan(norms[n - 1]) else "converged"

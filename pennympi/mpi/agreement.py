@@ -47,7 +47,7 @@ class Agreement:
         self._decide(0, 0)
         self.cards: list[Card | None] | None = None
         self._pages: dict[int, Page | None] = {}
-        self._told: Transfer | None = None  # the ranks' comparison of where the arrays of a call lie
+        self._comparison: Transfer | None = None  # the ranks' comparison of where the arrays of a call lie
         self._calls = 0
         self._why_none = ""
         self._can_have_team = True  # as far as is known
@@ -70,8 +70,8 @@ class Agreement:
 
     def synchronize(self, team: Team) -> None:
         """Wait for CuPy's current stream, and until all ranks have told one another where their arrays lie."""
-        if self._told is not None:
-            self._told.wait()
+        if self._comparison is not None:
+            self._comparison.wait()
         team.synchronize(current_stream())
 
     def count(self) -> bool:
@@ -95,12 +95,13 @@ class Agreement:
         if self.team is not None:
             word = np.array([on_gpu])
             request = MPI.Intracomm.Iallreduce(comm, MPI.IN_PLACE, word, MPI.LOR)
-            overdue = lambda: Overdue(comm.rank, self.pages_of_others(comm), "a comparison of where arrays lie")  # noqa: E731
-            self._told = Transfer(until(request.Test, Result), overdue)
+            me, pages = comm.rank, self.pages_of_others(comm)  # the program may free comm meanwhile
+            overdue = lambda: Overdue(me, pages, "a comparison of where arrays lie")  # noqa: E731
+            self._comparison = Transfer(until(request.Test, Result), overdue)
             if not on_gpu or MPI.Query_thread() < MPI.THREAD_MULTIPLE:
-                self._told.run()
+                self._comparison.run()
                 return bool(word[0])
-            self._told.start()  # this rank knows the answer
+            self._comparison.start()  # this rank knows the answer
             wake_thread()
             return True
         settings = init_arguments.read(comm.size, "auto", None, None, None)

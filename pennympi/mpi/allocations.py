@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from threading import Lock
 from typing import Any, NamedTuple
 
 from ..errors import Unsupported
@@ -22,6 +23,7 @@ class _Shown(NamedTuple):
 _located: dict[int, Location] = {}  # {address: location}
 _shown: dict[int, _Shown] = {}  # {number: allocation}
 _free_places = list(range(N_ALLOCATIONS))
+_showing = Lock()
 
 
 def locate(address: int, page: Page) -> Location | None:
@@ -50,7 +52,8 @@ def _locate(address: int) -> Location | None:
     number = 0 if status else _number_of(int(start))
     if not number:
         return None
-    shown = _shown.get(number) or _show(int(start), number)
+    with _showing:
+        shown = _shown.get(number) or _show(int(start), number)
     return Location(address - shown.start, number, shown.place, -1) if shown and shown.place >= 0 else None
 
 
@@ -139,6 +142,10 @@ def _open(number: int, place: int, page: Page) -> int:
     shown = page.words[ALLOCATIONS : ALLOCATIONS + N_ALLOCATIONS]
     for old_number in page.opened.keys() - set(shown):
         runtime.ipcCloseMemHandle(page.opened.pop(old_number))
+    if shown[place] != number:
+        raise Unsupported(
+            f"process {page.card.process.pid} freed an array before its message had arrived: keep the array"
+        )
     handle = page.words[HANDLES + HANDLE_WORDS * place : HANDLES + HANDLE_WORDS * (place + 1)].tobytes()
     try:
         page.opened[number] = int(runtime.ipcOpenMemHandle(handle))

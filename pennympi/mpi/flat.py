@@ -61,7 +61,7 @@ class Flat:
             return np.ndarray(n_bytes // dtype.itemsize, dtype, buffer, offset)  # the usual case
         cupy = sys.modules.get("cupy")
         if cupy and type(buffer) is cupy.ndarray and self._on_gpu and buffer.flags.c_contiguous:
-            if buffer.dtype is dtype and n_bytes == buffer.nbytes and not offset:
+            if buffer.dtype is dtype and buffer.ndim == 1 and n_bytes == buffer.nbytes and not offset:
                 return buffer
             if 0 < offset + n_bytes <= buffer.nbytes:
                 return cupy.ndarray((n_bytes,), "uint8", buffer.data + offset).view(dtype)  # the usual case on a GPU

@@ -17,13 +17,12 @@ from mpi4py import MPI
 
 from ..errors import Unsupported
 from ..units import size_text
-from . import page as pages
 from .allocations import locate, number_of_gpu
 from .flat import Flat
 from .gpu import copied_to_host, current_stream, memory_of
 from .log import LOGS, log_way
 from .message import is_on_gpu, message_of
-from .page import FAILED, MOST_BYTES, SENT, STATE, envelope, own_page, put_true_size
+from .page import FAILED, MOST_BYTES, SENT, STATE, envelope, own_page, put_true_size, release_slot, take_slot
 from .receives import begin_receive
 from .requests import Request
 from .transfer import NOTHING, Overdue, Steps, Transfer, leave
@@ -42,7 +41,7 @@ def _begin_send(begin: Callable[..., MPI.Request], comm: Any, spec: Any, dest: i
         if page is None or location is None:
             _warn_of_host(memory.n_bytes, page is None)
         elif page.takes_from(number_of_gpu(memory.device)):
-            slot = pages.take_slot(memory.n_bytes, tag, page.card.process.pid, location)
+            slot = take_slot(memory.n_bytes, tag, page.card.process.pid, location)
     sent: Any = spec
     if slot is not None:
         current_stream().synchronize()
@@ -55,7 +54,7 @@ def _begin_send(begin: Callable[..., MPI.Request], comm: Any, spec: Any, dest: i
         request = begin(comm, sent, dest, tag)
     except BaseException:
         if slot is not None:
-            pages.release_slot(slot)
+            release_slot(slot)
         raise
     what = lambda: f"a message of {message_of(spec).n_bytes} bytes to rank {dest} with tag {tag}"  # noqa: E731
     if LOGS:
@@ -66,15 +65,20 @@ def _begin_send(begin: Callable[..., MPI.Request], comm: Any, spec: Any, dest: i
 
 def _steps_of_send(request: MPI.Request, slot: int | None, buffers: Any) -> Steps:
     """buffers: objects that must live until the message has gone"""
-    while not request.Test():
-        yield
-    if slot is None:
-        return NOTHING
-    words = own_page().slots[slot]
-    while words[STATE] == SENT:
-        yield
+    words = None if slot is None else own_page().slots[slot]
+    try:
+        while not request.Test():
+            yield
+        if slot is None or words is None:
+            return NOTHING
+        while words[STATE] == SENT:
+            yield
+    except GeneratorExit:  # this process gives up, and a late receiver must not take other data for the message
+        if words is not None:
+            words[STATE] = FAILED
+        raise
     failed = words[STATE] == FAILED
-    pages.release_slot(slot)
+    release_slot(slot)
     if failed:
         raise Unsupported("the receiver of a message can't open this process's memory on its GPU: see its own error")
     return NOTHING

@@ -87,10 +87,10 @@ def _for_gpus(plain: Method, on_gpu: Method, is_message: bool) -> Method:
 
     def by_place(comm: Any, *args: Any) -> Any:
         received = args[place]
-        is_usual = type(buffer_of(received)) is getattr(sys.modules.get("cupy"), "ndarray", None)
+        lies_on_gpu = type(buffer_of(received)) is getattr(sys.modules.get("cupy"), "ndarray", None)
         fits = type(received) is not ndarray or received.nbytes >= LEAST_BYTES  # an envelope fits into it
         try:
-            if is_usual or (is_receive and receives.takes_envelopes and fits) or any(map(is_on_gpu, args)):
+            if lies_on_gpu or (is_receive and receives.takes_envelopes and fits) or any(map(is_on_gpu, args)):
                 return on_gpu(comm, *args)
         except LeftToMPI:
             if any(map(is_on_gpu, args)):

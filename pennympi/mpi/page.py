@@ -7,6 +7,7 @@ of GPUs: before that no process sends it an envelope (messages.py).
 
 from __future__ import annotations
 
+import atexit
 import mmap
 import os
 import struct
@@ -67,6 +68,10 @@ class Page:
         """Whether the process takes envelopes for memory of a GPU."""
         return bool(self.words[RECEIVES]) and gpu in self.words[GPUS : GPUS + N_GPUS]
 
+    def end(self) -> None:
+        """Show that this process ends: for others it is as one that waits, since it begins no more calls."""
+        self.words[SINCE] = time.monotonic_ns()
+
     def silent_since_ns(self, since_ns: int) -> int:
         """The time of the process's last sign of life.
 
@@ -82,7 +87,9 @@ def own_page() -> Page:
     """The page of this process, which ends with it."""
     fd = os.memfd_create("pennympi", os.MFD_CLOEXEC)
     os.ftruncate(fd, PAGE_BYTES)
-    return Page(Card(this_process(), f"/proc/{os.getpid()}/fd/{fd}", os.urandom(16)), fd)
+    page = Page(Card(this_process(), f"/proc/{os.getpid()}/fd/{fd}", os.urandom(MAGIC_BYTES)), fd)
+    atexit.register(page.end)
+    return page
 
 
 @cache
@@ -147,7 +154,7 @@ def envelope(number: int) -> list[Any]:
     return [own_page().card.magic.ljust(ENVELOPES_BYTES[number], b"\0"), MPI.BYTE]
 
 
-def opened(landing: np.ndarray, n_bytes: int, page: Page | None) -> memoryview | None:
+def slot_of(landing: np.ndarray, n_bytes: int, page: Page | None) -> memoryview | None:
     """The slot of the envelope that a process has sent; None if it has sent the message itself."""
     if page is None or n_bytes not in ENVELOPES_BYTES or landing[:MAGIC_BYTES].tobytes() != page.card.magic:
         return None

@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 from mpi4py import MPI
 
+from ..errors import PeerGaveUp
 from .allocations import address_of, show_reach
 from .flat import BYTES, Flat
 from .gpu import begin_copy, mark, memory_of
 from .message import message_of
-from .page import FAILED, MOST_BYTES, RECEIVES, SIZE, STATE, TAKEN, opened, own_page
+from .page import FAILED, MOST_BYTES, RECEIVES, SENT, SIZE, STATE, TAKEN, own_page, slot_of
 from .transfer import NOTHING, Overdue, Result, Steps, Transfer
 
 LARGE_BYTES, MOST_SPARE = 1 << 18, 32  # least size of a landing that is kept; number of landings of a size that are kept
@@ -141,7 +142,7 @@ def _steps_of_receive(agreement: Any, me: int, request: MPI.Request, target: Tar
     if status.Is_cancelled() or status.source == MPI.PROC_NULL:
         return Result(status.source, status.tag, 0, status.Is_cancelled())
     page, n_bytes = agreement.page(status.source), status.Get_count(MPI.BYTE)
-    slot = opened(target.landing, n_bytes, page)
+    slot = slot_of(target.landing, n_bytes, page)
     result = Result(status.source, status.tag, n_bytes if slot is None else slot[SIZE])
     answer = FAILED
     try:
@@ -154,9 +155,11 @@ def _steps_of_receive(agreement: Any, me: int, request: MPI.Request, target: Tar
         if result.n_bytes:
             address = 0 if slot is None else address_of(slot, page)
             yield from target.fill(result.n_bytes, address)
-        answer = TAKEN
         if slot is not None:
+            if slot[STATE] != SENT:
+                raise PeerGaveUp(me, result.source, f"a receive of {result.n_bytes} bytes with tag {result.tag}")
             target.give_back()
+        answer = TAKEN
     finally:
         if slot is not None:
             slot[STATE] = answer

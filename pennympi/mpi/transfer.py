@@ -10,6 +10,7 @@ import ctypes
 import os
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
+from inspect import GEN_CLOSED, getgeneratorstate
 from threading import Event, Lock, Thread
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from ..settings import setting
 from .page import SINCE, Page, own_page
 
 MOST_NAP_S, LINGER_S = 1e-3, 0.1  # longest nap of the thread; time without a call until it sleeps
-N_ALONE, N_SPARED = 64, 64  # looks at a call with nothing beside it; looks before its deadline is asked for
+N_SPARED = 64  # looks at a call before its deadline is asked for; a blocking call makes them at once
 LOOK_NS = 250_000_000  # time between two looks at a rank's signs of life
 
 
@@ -41,6 +42,7 @@ class Result(NamedTuple):
 
 
 NOTHING = Result()
+_PLAIN, _WORLD = MPI.Intracomm, MPI.COMM_WORLD
 Steps = Generator[None, None, Result]
 
 
@@ -102,6 +104,8 @@ class Transfer:
 
     def look(self) -> bool:
         """Continue the call as far as it goes.  Returns whether it is complete."""
+        if self.is_complete:
+            return True
         try:
             next(self._steps)
             self._n_looks += 1
@@ -118,6 +122,16 @@ class Transfer:
             self.result = end.value
         except Exception as error:
             self.error = error
+        except BaseException:
+            if getgeneratorstate(self._steps) == GEN_CLOSED:  # an interrupt inside the steps ends them
+                self.error = RuntimeError("the call was interrupted, and its message may be lost")
+                self.cancel()
+                _interrupted.append(self)
+                self._complete()
+            raise
+        return self._complete()
+
+    def _complete(self) -> bool:
         self.is_complete = True
         if self.on_complete:
             self.on_complete()
@@ -134,7 +148,7 @@ class Transfer:
 
     def run(self) -> Result:
         """Start, and wait.  Raises the call's error."""
-        self.start(1 if _under_way else N_ALONE)
+        self.start(1 if _under_way else N_SPARED)
         return self.wait()
 
     def cancel(self) -> None:
@@ -159,6 +173,7 @@ class Transfer:
 
 
 _under_way: list[Transfer] = []
+_interrupted: list[Transfer] = []  # whose memory MPI may still write
 _looking, _begun = Lock(), Event()
 _waiting = _for_transfers = 0  # threads of this process in ``looks``, and those of them that wait for transfers alone
 _looked_s = 0.0  # time of the program's last look
@@ -180,6 +195,7 @@ def look_at_all() -> None:
     """Look at the calls, a thread at a time, in the order in which they began."""
     if _looking.acquire(timeout=MOST_NAP_S):  # meanwhile the holder runs
         try:
+            _PLAIN.Iprobe(_WORLD)  # MPI's progress: a call under way may wait for something else than MPI
             for transfer in tuple(_under_way):
                 if transfer.look():
                     _under_way.remove(transfer)

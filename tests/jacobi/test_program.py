@@ -45,6 +45,14 @@ def test_report_and_result(jacobi, folder):
 
 
 @mpi
+@pytest.mark.parametrize("variant", ["nvshmem_overlap", "blocked", "resident"])
+def test_few_norms(jacobi, variant):
+    """Runs of a loop without any norm."""
+    status, printed = jacobi("--nx 40 --ny 60 --niter 650 --nccheck 600 --no-serial --variant", variant)
+    assert status == 0 and (COMM.rank or "Stopped after 650 iterations" in printed), printed
+
+
+@mpi
 def test_same_bits_on_any_number_of_pes(jacobi, folder):
     line = "--nx 101 --ny 75 --niter 120 --nccheck 7 --no-serial --csv --backend host --output"
     assert jacobi(line, folder / "all.h5")[0] == 0

@@ -237,3 +237,65 @@ assert len(errors) == 1 and "8000 bytes with tag 2" in errors[0] and not any(req
     )
     end = launch(2, "-c", program, limit_s=40, env=STAND_IN)
     assert end.rc == 0, end.output
+
+
+@pytest.mark.parametrize("wait", ["MPI.Request.Waitall([send, receive])", "send.Wait(); receive.Wait()"])
+def test_mpi_progresses_while_a_message_waits_for_its_receiver(wait):
+    """The receiver first sends an array of the host, and waits until it has been received."""
+    program = (
+        BEGUN
+        + f"""
+if me == 0:
+    small = np.zeros(4)
+    send, receive = comm.Isend(x, 1, 1), comm.Irecv(small, 1, 2)
+    {wait}
+    assert (small == 5).all()
+else:
+    time.sleep(0.3)
+    comm.Ssend(np.full(4, 5.0), 0, 2)
+    comm.Recv(y, 0, 1)
+"""
+    )
+    end = launch(2, "-c", program, limit_s=20, env=STAND_IN)
+    assert end.rc == 0, end.output
+
+
+def test_a_receiver_that_comes_after_the_sender_gave_up():
+    """It gets an error, and not what the sender's memory holds by then."""
+    program = (
+        BEGUN
+        + """
+if me == 0:
+    try:
+        comm.Send(x, 1, 5)
+    except pennympi.PeerTimeout:
+        x[:] = 666.0
+        print("gave up\\n", end="", flush=True)
+else:
+    try:
+        comm.Recv(y, 0, 7)
+    except pennympi.PeerTimeout:
+        time.sleep(2)
+    try:
+        comm.Recv(y, 0, 5)
+    except pennympi.PeerTimeout as error:
+        print(f"{error}\\n", end="")
+"""
+    )
+    end = launch(2, "-c", program, limit_s=40, env=STAND_IN | {"PENNYMPI_TIMEOUT_S": "1"})
+    assert end.rc == 0 and "gave up" in end.output and "in a receive of 8000 bytes with tag 5" in end.output, end.output
+
+
+def test_arrays_of_any_shape_are_flat():
+    program = """
+import cupy, numpy as np
+from pennympi.mpi.flat import Flat
+from pennympi.mpi.message import message_of
+for shape in (6,), (2, 3):
+    x = cupy.zeros(shape)
+    flat = Flat(True).updated(message_of(x), x.dtype)
+    flat[:4] = 1.0
+    assert flat.shape == (6,) and int(x.host.sum()) == 4
+"""
+    end = launch(1, "-c", program, limit_s=20, env=STAND_IN)
+    assert end.rc == 0, end.output

@@ -8,10 +8,11 @@ import numpy as np
 from mpi4py import MPI
 
 import pennympi
-from pennympi.mpi import page
+from pennympi.mpi import messages
+from pennympi.mpi.page import N_SLOTS
 
 taken = []
-take_slot = page.take_slot
+take_slot = messages.take_slot
 
 
 def counted(*args):
@@ -19,7 +20,7 @@ def counted(*args):
     return taken[-1]
 
 
-page.take_slot = counted
+messages.take_slot = counted
 comm = pennympi.Comm(MPI.COMM_WORLD)
 me, n = comm.rank, comm.size
 after, before = (me + 1) % n, (me - 1) % n
@@ -101,13 +102,13 @@ assert all((array == before * 100 + k).all() for k, array in enumerate(received)
 
 # A probe tells small messages of numbers from the envelopes that follow them and fill all slots.
 small, status = [np.zeros(size, "int16") for size in range(128, 256)], MPI.Status()
-sends = [comm.Isend(array, after, 6) for array in [*small, *[full(1000, me)] * page.N_SLOTS]]
+sends = [comm.Isend(array, after, 6) for array in [*small, *[full(1000, me)] * N_SLOTS]]
 comm.Barrier()
 for array in small:
     comm.Probe(before, 6, status)
     assert status.Get_count(MPI.SHORT) == array.size
     comm.Recv(array.copy(), before, 6)
-for _ in range(page.N_SLOTS):
+for _ in range(N_SLOTS):
     comm.Recv(x, before, 6)
 MPI.Request.Waitall(sends)
 
