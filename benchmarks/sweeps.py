@@ -67,7 +67,7 @@ def measured(team, name, n, dtype, norm, engine, depth, short, long, weak=False)
     if weak:
         row["scaling"], shape = "weak", (n * team.n_pes, *shape[1:])
     ahead = engine == "blocked" and (name == "laplace" or team.n_pes > 1)
-    dims = (0, *(1,) * (len(shape) - 1))  # as the solver: a pass hides the exchange of the first dimension alone
+    dims = (0, *(1,) * (len(shape) - 1))  # as the solver: a pass hides the exchange of the first dimension best
     grid = team.grid(shape, dims, periodic, halo=(depth or 8) if ahead else 1)
     u, v = grid.zeros(dtype), grid.zeros(dtype)
     whole = xp.random.default_rng(1).random([points + 2 for points in shape], "float64").astype(dtype)

@@ -20,7 +20,7 @@ from .solver import Ends, Solver
 
 MOST_DEPTH = 8  # the most sweeps between two exchanges
 ROWS_PER_SWEEP = 4  # the least rows of a PE for each of these sweeps: else neighbours would need most of its rows
-REHEARSED = 200_000  # number of sweeps that a solve rehearses: a kind of chunk that first occurs later costs little
+REHEARSED = 2_000_000  # number of sweeps that a solve rehearses: a kind of chunk that first occurs later costs little
 LOOP_SWEEPS = {"cuda": 16384, "host": 256}  # the most sweeps of a loop; norms are printed after it
 
 
