@@ -53,7 +53,10 @@ class Agreement:
         self._can_have_team = True  # as far as is known
 
     def team_for(self, comm: MPI.Intracomm, name: str, n_bytes: int, args: Iterable[Any]) -> Team:
-        """The team that runs a call.  Collective.  Raises LeftToMPI or the errors of ``make_team``, on all ranks."""
+        """The team that runs a call.  Collective.  Raises LeftToMPI or the errors of ``make_team``, on all ranks.
+
+        n_bytes: size of the message; not used once there is a team on GPUs
+        """
         on_gpu = None
         if self.team is None:
             if self.left == 0:
@@ -69,7 +72,7 @@ class Agreement:
         raise LeftToMPI
 
     def synchronize(self, team: Team) -> None:
-        """Wait for CuPy's current stream, and until all ranks have told one another where their arrays lie."""
+        """Wait for CuPy's current stream, and for the ranks' comparison of where their arrays lie."""
         if self._comparison is not None:
             self._comparison.wait()
         team.synchronize(current_stream())
@@ -95,8 +98,8 @@ class Agreement:
         if self.team is not None:
             word = np.array([on_gpu])
             request = MPI.Intracomm.Iallreduce(comm, MPI.IN_PLACE, word, MPI.LOR)
-            me, pages = comm.rank, self.pages_of_others(comm)  # the program may free comm meanwhile
-            overdue = lambda: Overdue(me, pages, "a comparison of where arrays lie")  # noqa: E731
+            me, size = comm.rank, comm.size  # the program may free comm meanwhile
+            overdue = lambda: Overdue(me, self.pages_of_others(me, size), "a comparison of where arrays lie")  # noqa: E731
             self._comparison = Transfer(until(request.Test, Result), overdue)
             if not on_gpu or MPI.Query_thread() < MPI.THREAD_MULTIPLE:
                 self._comparison.run()
@@ -140,9 +143,9 @@ class Agreement:
             self._pages[rank] = page_of(self.cards[rank])
         return self._pages[rank]
 
-    def pages_of_others(self, comm: MPI.Intracomm) -> dict[int, Page | None]:
-        """The pages of all other ranks."""
-        return {rank: self.page(rank) for rank in range(comm.size) if rank != comm.rank}
+    def pages_of_others(self, me: int, size: int) -> dict[int, Page | None]:
+        """The pages of the other ranks of ``size``."""
+        return {rank: self.page(rank) for rank in range(size) if rank != me}
 
     def make_team(self, comm: MPI.Intracomm) -> Team:
         """The team, which the first call makes.  Collective.  Raises as ``pennympi.init``."""

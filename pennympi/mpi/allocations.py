@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from ..errors import Unsupported
 from ..state import state
-from .page import ALLOCATIONS, GPUS, HANDLE_WORDS, HANDLES, LOCATION, N_ALLOCATIONS, N_GPUS, Location, Page, own_page
+from .page import ALLOCATIONS, GPUS, LOCATION, N_ALLOCATIONS, N_GPUS, Location, Page, own_page
 
 MOST_KNOWN = 1024  # number of addresses whose location is kept
 
@@ -93,7 +93,7 @@ def _show(start: int, number: int) -> _Shown | None:
     if not _free_places:
         return None
     place = _free_places.pop()
-    words[HANDLES + HANDLE_WORDS * place : HANDLES + HANDLE_WORDS * (place + 1)] = handle
+    own_page().handle(place)[:] = handle
     words[ALLOCATIONS + place] = number
     _shown[number] = _Shown(start, place)
     return _shown[number]
@@ -146,9 +146,8 @@ def _open(number: int, place: int, page: Page) -> int:
         raise Unsupported(
             f"process {page.card.process.pid} freed an array before its message had arrived: keep the array"
         )
-    handle = page.words[HANDLES + HANDLE_WORDS * place : HANDLES + HANDLE_WORDS * (place + 1)].tobytes()
     try:
-        page.opened[number] = int(runtime.ipcOpenMemHandle(handle))
+        page.opened[number] = int(runtime.ipcOpenMemHandle(page.handle(place).tobytes()))
     except runtime.CUDARuntimeError as error:
         raise Unsupported(
             f"process {page.card.process.pid}'s memory on its GPU can't be opened here ({error}): give every rank all "

@@ -102,7 +102,7 @@ def _by_size(name: str, row: Row, by_mpi: Callable[..., None]) -> Callable[..., 
                 team = agreement.team_for(comm, name, n_bytes, args)
             else:
                 team = agreement.team_for(comm, name, 0, args)
-                run = row.read(comm, *args)  # meanwhile the others tell where their arrays lie
+                run = row.read(comm, *args)  # while the ranks' comparison is under way
         except LeftToMPI:
             return by_mpi(comm, *args)
         log_way(comm, name, "the team")

@@ -105,7 +105,7 @@ def _begin_both(comm: Any, sendbuf: Any, dest: int, sendtag: int, recvbuf: Any, 
 
 
 def _steps_of_both(receive: Transfer, send: Transfer) -> Steps:
-    while not ((receive.is_complete or receive.look()) & (send.is_complete or send.look())):
+    while not (receive.look() & send.look()):
         if send.error:
             receive.cancel()
             leave(receive)

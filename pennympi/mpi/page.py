@@ -64,6 +64,11 @@ class Page:
         self.slots = [self.words[start : start + SLOT_WORDS] for start in starts]
         self.opened: dict[int, int] = {}
 
+    def handle(self, place: int) -> memoryview:
+        """The words of the handle of an allocation.  place: its number in the page"""
+        start = HANDLES + HANDLE_WORDS * place
+        return self.words[start : start + HANDLE_WORDS]
+
     def takes_from(self, gpu: int) -> bool:
         """Whether the process takes envelopes for memory of a GPU."""
         return bool(self.words[RECEIVES]) and gpu in self.words[GPUS : GPUS + N_GPUS]

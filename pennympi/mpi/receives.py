@@ -119,11 +119,11 @@ def begin_receive(comm: Any, begin: Callable[..., MPI.Request], spec: Any, sourc
     """A receive.  begin: takes (comm, spec, source, tag).  Raises LeftToMPI."""
     target = Target(spec)
     request = begin(comm, [target.landing, MPI.BYTE], source, tag)
-    agreement, me = comm._agree(), comm.rank  # the program may free comm meanwhile
-    awaited = agreement.pages_of_others(comm) if source == MPI.ANY_SOURCE else {}
+    agreement, me, size = comm._agree(), comm.rank, comm.size  # the program may free comm meanwhile
 
     def overdue() -> Overdue:
         call = f"a receive of at most {target.n_bytes} bytes with tag {tag}"
+        awaited = agreement.pages_of_others(me, size) if source == MPI.ANY_SOURCE else {}
         return Overdue(me, awaited or {source: agreement.page(source)}, call)
 
     return Transfer(_steps_of_receive(agreement, me, request, target, spec), overdue, request)
